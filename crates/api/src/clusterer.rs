@@ -1,0 +1,238 @@
+//! Clustering: the task that a clusterer is given and the clustering that it returns.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::{Composer, Embeddings, Error, Result, Services, Sets, Space, compose_sets};
+
+/// Finds groups, and which of them are unions of others.
+pub trait Clusterer: Send + Sync {
+    /// How many bytes [`cluster`](Self::cluster) would allocate for `rows` examples of length `dim`; 0 if it cannot
+    /// tell.
+    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> u64 {
+        0
+    }
+
+    /// Clusters. The result depends on the task and the seed only, never on the number of threads.
+    ///
+    /// # Errors
+    /// With a text that says what would do; [`Error::Cancelled`] as soon as the work is no longer wanted.
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering>;
+}
+
+/// What a clusterer is given.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The examples, finite, not normalised, at least one.
+    pub embeddings: Embeddings<'a>,
+    /// Where distances are taken.
+    pub space: Space,
+    /// Largest composition considered, at least 1.
+    pub degree: usize,
+    /// The composition function, if the pipeline has one.
+    pub composer: Option<&'a dyn Composer>,
+    /// The true sets, for those that declare [`NEEDS_TRUTH`](crate::Flags::NEEDS_TRUTH).
+    pub truth: Option<&'a Sets>,
+}
+
+impl<'a> Task<'a> {
+    /// A task without composer and truth: embeddings as they are, squared Euclidean distance, degree 1.
+    pub fn new(embeddings: Embeddings<'a>) -> Self {
+        Self { embeddings, space: Space::default(), degree: 1, composer: None, truth: None }
+    }
+
+    /// The examples as points of the space.
+    pub fn points(&self) -> Cow<'a, [f32]> {
+        self.space.points(self.embeddings)
+    }
+
+    /// The composition function.
+    ///
+    /// # Errors
+    /// If the pipeline has none.
+    pub fn composer(&self) -> Result<&'a dyn Composer> {
+        self.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))
+    }
+
+    /// Composes `rows` (unnormalised) by sets and brings the result into the space. Singletons need no composer.
+    ///
+    /// # Errors
+    /// Those of [`compose_sets`], and a set of several without a composer.
+    pub fn compose_sets(&self, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
+        struct Nothing;
+        impl Composer for Nothing {
+            fn compose(&self, _dim: usize, _left: &[f32], _right: &[f32], _out: &mut [f32]) -> Result<()> {
+                Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
+            }
+        }
+        let mut composed = compose_sets(self.composer.unwrap_or(&Nothing), rows, sets)?;
+        self.space.enter(&mut composed, rows.dim());
+        Ok(composed)
+    }
+
+    /// Refuses a `k` that the data cannot have.
+    ///
+    /// # Errors
+    /// If there are fewer examples than `k`.
+    pub fn require_k(&self, k: usize) -> Result<()> {
+        if k <= self.embeddings.len() {
+            return Ok(());
+        }
+        Err(Error::new(format!("`k` = {k} is more than the {} examples", self.embeddings.len())))
+    }
+}
+
+/// What a clusterer returns.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Clustering {
+    /// For every example the set of singleton clusters it belongs to, never empty.
+    pub assignments: Sets,
+    /// The clusters, at least those that occur in `assignments`: each the set of its members.
+    pub clusters: Sets,
+    /// For every cluster the rows that are its members' exemplars, in the order of the members; empty if the
+    /// method has none.
+    pub exemplars: Vec<Vec<u32>>,
+    /// For every cluster a point of the space, row-major; empty if the method has none.
+    pub centroids: Vec<f32>,
+    /// For every example one membership per singleton, row-major; empty if the method is not soft.
+    pub memberships: Vec<f32>,
+    /// Further columns, kept beside the assignments under their names.
+    pub extra: Vec<(String, Sets)>,
+    /// How the method went.
+    pub diagnostics: Diagnostics,
+}
+
+/// How a method went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostics {
+    /// Iterations done.
+    pub iterations: u64,
+    /// Whether it stopped because nothing changed any more.
+    pub converged: bool,
+    /// What it minimised or maximised; NaN if it has no such number.
+    pub objective: f64,
+    /// The objective after every iteration; may be empty.
+    pub trace: Vec<f64>,
+}
+
+impl Default for Diagnostics {
+    /// A method that does not iterate.
+    fn default() -> Self {
+        Self { iterations: 0, converged: true, objective: f64::NAN, trace: Vec::new() }
+    }
+}
+
+impl Clustering {
+    /// Ordinary clusters, one label per example; representatives may be added.
+    pub fn from_labels(labels: &[u32]) -> Self {
+        let used: std::collections::BTreeSet<u32> = labels.iter().copied().collect();
+        Self {
+            assignments: Sets::singletons(labels),
+            clusters: Sets::singletons(&used.into_iter().collect::<Vec<_>>()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether this is a clustering of the task's examples; done for every clustering that crosses the boundary.
+    ///
+    /// # Errors
+    /// Naming the first thing that is not as the fields' comments say.
+    pub fn check(&self, task: &Task<'_>) -> Result<()> {
+        let (rows, clusters, dim) = (task.embeddings.len(), self.clusters.len(), task.embeddings.dim());
+        let require = |holds: bool, text: &dyn Fn() -> String| match holds {
+            true => Ok(()),
+            false => Err(Error::new(text())),
+        };
+        require(self.assignments.len() == rows, &|| {
+            format!("{} assignments were returned for {rows} examples", self.assignments.len())
+        })?;
+        let known: HashSet<&[u32]> = self.clusters.iter().collect();
+        require(known.len() == clusters, &|| "a cluster is listed twice".to_owned())?;
+        require(!known.contains(&[][..]), &|| "a cluster has no members".to_owned())?;
+        if let Some(row) = self.assignments.iter().position(|set| !known.contains(set)) {
+            let set = &self.assignments[row];
+            return Err(Error::new(format!("example {row} is assigned to {set:?}, which is not a cluster")));
+        }
+        require([0, clusters].contains(&self.exemplars.len()), &|| {
+            format!("{} lists of exemplars were returned for {clusters} clusters", self.exemplars.len())
+        })?;
+        for (set, exemplars) in self.clusters.iter().zip(&self.exemplars) {
+            require(set.len() == exemplars.len() && exemplars.iter().all(|&row| (row as usize) < rows), &|| {
+                format!("the exemplars {exemplars:?} of cluster {set:?} are not one example per member")
+            })?;
+        }
+        require([0, clusters * dim].contains(&self.centroids.len()), &|| {
+            format!("{} numbers are not {clusters} centroids of length {dim}", self.centroids.len())
+        })?;
+        if let Some(at) = self.centroids.iter().position(|value| !value.is_finite()) {
+            let (set, value) = (&self.clusters[at / dim], self.centroids[at]);
+            return Err(Error::new(format!("the centroid of cluster {set:?} has the value {value}")));
+        }
+        require(self.memberships.len().is_multiple_of(rows), &|| {
+            format!("{} memberships are not equally many for {rows} examples", self.memberships.len())
+        })?;
+        for (name, column) in &self.extra {
+            require(column.len() == rows, &|| {
+                format!("the column `{name}` has {} rows for {rows} examples", column.len())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_make_singletons() {
+        let clustering = Clustering::from_labels(&[2, 0, 2]);
+        assert_eq!(clustering.assignments, Sets::from_iter([[2], [0], [2]]));
+        assert_eq!(clustering.clusters, Sets::from_iter([[0], [2]]));
+    }
+
+    #[test]
+    fn what_is_no_clustering_of_the_task_is_refused() {
+        let task = Task::new(Embeddings::new(&[0.0, 1.0, 2.0], 1));
+        let good = Clustering::from_labels(&[0, 1, 0]);
+        assert!(good.check(&task).is_ok());
+        let refused = |change: &dyn Fn(&mut Clustering)| {
+            let mut clustering = good.clone();
+            change(&mut clustering);
+            clustering.check(&task).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused(&|c| c.assignments = Sets::singletons(&[0, 1])),
+            "2 assignments were returned for 3 examples"
+        );
+        assert_eq!(
+            refused(&|c| c.assignments = Sets::from_iter([vec![0], vec![0, 1], vec![1]])),
+            "example 1 is assigned to [0, 1], which is not a cluster"
+        );
+        assert_eq!(refused(&|c| c.clusters = Sets::singletons(&[0, 1, 1])), "a cluster is listed twice");
+        assert_eq!(
+            refused(&|c| c.exemplars = vec![vec![0], vec![3]]),
+            "the exemplars [3] of cluster [1] are not one example per member"
+        );
+        assert_eq!(refused(&|c| c.centroids = vec![0.0]), "1 numbers are not 2 centroids of length 1");
+        assert_eq!(
+            refused(&|c| c.centroids = vec![0.0, f32::NAN]),
+            "the centroid of cluster [1] has the value NaN"
+        );
+        assert_eq!(
+            refused(&|c| c.extra = vec![("base".to_owned(), Sets::default())]),
+            "the column `base` has 0 rows for 3 examples"
+        );
+    }
+
+    #[test]
+    fn singletons_compose_without_a_composer_and_pairs_do_not() {
+        let values = [3.0, 4.0, 1.0, 0.0];
+        let rows = Embeddings::new(&values, 2);
+        let mut task = Task::new(rows);
+        task.space.normalize = crate::Normalize::L2;
+        assert_eq!(task.compose_sets(rows, &Sets::from_iter([[0]])).unwrap(), [0.6, 0.8]);
+        let error = task.compose_sets(rows, &Sets::from_iter([[0, 1]])).unwrap_err();
+        assert_eq!(error.to_string(), "composing several needs a composer, and the pipeline has no [composer]");
+    }
+}

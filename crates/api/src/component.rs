@@ -1,0 +1,114 @@
+//! What all components have in common: a kind, a name, parameters.
+
+use std::fmt;
+use std::ops::BitOr;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Result, Services, abi};
+
+/// The four kinds of components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u32)]
+pub enum Kind {
+    /// Yields tables of embeddings.
+    Loader = abi::KIND_LOADER,
+    /// Predicts where a union lies.
+    Composer = abi::KIND_COMPOSER,
+    /// Finds the groups.
+    Clusterer = abi::KIND_CLUSTERER,
+    /// Scores groups against the truth.
+    Evaluator = abi::KIND_EVALUATOR,
+}
+
+impl Kind {
+    /// All kinds, in the order in which a pipeline uses them.
+    pub const ALL: [Self; 4] = [Self::Loader, Self::Composer, Self::Clusterer, Self::Evaluator];
+
+    /// The kind with this number on the boundary.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == raw)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loader => "loader",
+            Self::Composer => "composer",
+            Self::Clusterer => "clusterer",
+            Self::Evaluator => "evaluator",
+        })
+    }
+}
+
+/// What a component needs and what it has, combined with `|`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub(crate) u32);
+
+impl Flags {
+    /// Nothing special.
+    pub const NONE: Self = Self(0);
+    /// A clusterer that cannot work without a composer.
+    pub const NEEDS_COMPOSER: Self = Self(abi::NEEDS_COMPOSER);
+    /// A clusterer that is given the true sets.
+    pub const NEEDS_TRUTH: Self = Self(abi::NEEDS_TRUTH);
+    /// A clusterer whose composer must be differentiable.
+    pub const NEEDS_GRADIENTS: Self = Self(abi::NEEDS_GRADIENTS);
+    /// A loader that reads the file named by `path`.
+    pub const NEEDS_PATH: Self = Self(abi::NEEDS_PATH);
+    /// A composer that is differentiable: it implements [`Composer::vjp`](crate::Composer::vjp).
+    pub const HAS_GRADIENTS: Self = Self(abi::HAS_GRADIENTS);
+
+    /// Whether all of `other` is set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both, in a `const`.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.and(other)
+    }
+}
+
+/// How a component is named, described and made. One of [`Loader`](crate::Loader), [`Composer`](crate::Composer),
+/// [`Clusterer`](crate::Clusterer) and [`Evaluator`](crate::Evaluator) says what it does.
+pub trait Component: Send + Sync + Sized + 'static {
+    /// The name that pipeline files use: lower case.
+    const NAME: &'static str;
+
+    /// One line for lists.
+    const SUMMARY: &'static str;
+
+    /// What it needs and what it has.
+    const FLAGS: Flags = Flags::NONE;
+
+    /// Its parameters. The type's doc comment is the component's documentation, a field's doc comment describes
+    /// the parameter, `#[serde(default)]` makes it optional, `#[schemars(range(min = …, max = …))]` bounds it:
+    /// all of that ends up in `compflow inspect`, and all of it has been checked when [`new`](Self::new) is called.
+    type Params: DeserializeOwned + JsonSchema;
+
+    /// Makes an instance. Checks what the type of the parameters cannot express; does no work on data.
+    ///
+    /// # Errors
+    /// About a parameter: begins with its name in backticks.
+    fn new(params: Self::Params, services: &Services<'_>) -> Result<Self>;
+}
+
+/// For components without parameters.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(description = "")]
+pub struct NoParams {}

@@ -1,0 +1,219 @@
+//! Sequences of sets: labels of examples, and compositions.
+
+use std::fmt;
+
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ListArray, UInt32Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field};
+
+use crate::{Error, Result};
+
+/// A sequence of sets of numbers, each strictly ascending, stored back to back.
+///
+/// ```
+/// use compflow_api::Sets;
+/// let sets = Sets::from_iter([vec![0], vec![2, 0], vec![1]]);
+/// assert_eq!(&sets[1], [0, 2]);
+/// assert_eq!(sets.len(), 3);
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sets {
+    /// Ascending, the first 0, one more than there are sets.
+    offsets: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Sets {
+    /// No sets yet, with room for `sets` sets of `members` members in all.
+    pub fn with_capacity(sets: usize, members: usize) -> Self {
+        let mut offsets = Vec::with_capacity(sets + 1);
+        offsets.push(0);
+        Self { offsets, values: Vec::with_capacity(members) }
+    }
+
+    /// One singleton per label.
+    pub fn singletons(labels: &[u32]) -> Self {
+        Self { offsets: (0..=labels.len() as u32).collect(), values: labels.to_vec() }
+    }
+
+    /// All sets of 1 to `degree` of the numbers below `k`: by size, then in lexicographic order.
+    pub fn all_up_to(k: usize, degree: usize) -> Self {
+        let mut sets = Self::default();
+        for size in 1..=degree.min(k) {
+            let mut set: Vec<u32> = (0..size as u32).collect();
+            loop {
+                sets.push(&set);
+                // The last position that can still be raised; those behind it follow it closely.
+                let Some(at) = (0..size).rev().find(|&at| (set[at] as usize) < k - size + at) else { break };
+                set[at] += 1;
+                for next in at + 1..size {
+                    set[next] = set[next - 1] + 1;
+                }
+            }
+        }
+        sets
+    }
+
+    /// Takes the parts as they are.
+    ///
+    /// # Errors
+    /// If they are not ascending offsets with strictly ascending sets; the text names the set.
+    pub fn from_parts(offsets: Vec<u32>, values: Vec<u32>) -> Result<Self> {
+        if offsets.first() != Some(&0) || offsets.last().map(|&end| end as usize) != Some(values.len()) {
+            return Err(Error::new(format!(
+                "set offsets must begin with 0 and end with the number of members, {}",
+                values.len()
+            )));
+        }
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let Some(set) = values.get(ends[0] as usize..ends[1] as usize) else {
+                return Err(Error::new(format!("set offsets descend at set {row}")));
+            };
+            if !set.is_sorted_by(|a, b| a < b) {
+                return Err(Error::new(format!("set {row} is not strictly ascending: {set:?}")));
+            }
+        }
+        Ok(Self { offsets, values })
+    }
+
+    /// Appends a set given in any order; repeated members count once.
+    pub fn push(&mut self, members: &[u32]) {
+        let start = self.values.len();
+        self.values.extend_from_slice(members);
+        if !members.is_sorted_by(|a, b| a < b) {
+            let mut set = self.values.split_off(start);
+            set.sort_unstable();
+            set.dedup();
+            self.values.append(&mut set);
+        }
+        self.offsets.push(self.values.len() as u32);
+    }
+
+    /// How many sets.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no sets at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The sets in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u32]> + ExactSizeIterator + Clone {
+        self.offsets.windows(2).map(|ends| &self.values[ends[0] as usize..ends[1] as usize])
+    }
+
+    /// `len() + 1` positions in [`values`](Self::values).
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// The members, set after set.
+    pub fn values(&self) -> &[u32] {
+        &self.values
+    }
+
+    /// As an Arrow list<u32>.
+    pub fn to_arrow(&self) -> ListArray {
+        let offsets: ScalarBuffer<i32> = self.offsets.iter().map(|&at| at as i32).collect();
+        ListArray::new(
+            Field::new_list_field(DataType::UInt32, false).into(),
+            OffsetBuffer::new(offsets),
+            std::sync::Arc::new(UInt32Array::from(self.values.clone())),
+            None,
+        )
+    }
+
+    /// From an Arrow list<u32> whose sets are strictly ascending.
+    ///
+    /// # Errors
+    /// If it is anything else; the text names the row.
+    pub fn from_arrow(array: &dyn Array) -> Result<Self> {
+        use arrow_array::cast::AsArray;
+        let list = array
+            .as_list_opt::<i32>()
+            .ok_or_else(|| Error::new(format!("expected list<u32>, found {}", array.data_type())))?;
+        let values = list
+            .values()
+            .as_primitive_opt::<UInt32Type>()
+            .ok_or_else(|| Error::new(format!("expected list<u32>, found {}", array.data_type())))?;
+        if let Some(row) = (0..list.len()).find(|&row| list.is_null(row)) {
+            return Err(Error::new(format!("set {row} is null")));
+        }
+        let (first, last) = (list.offsets()[0], list.offsets()[list.len()]);
+        let inside = values.slice(first as usize, (last - first) as usize);
+        if inside.null_count() > 0 {
+            return Err(Error::new("a set has a null member"));
+        }
+        let offsets = list.offsets().iter().map(|&at| (at - first) as u32).collect();
+        Self::from_parts(offsets, inside.values().to_vec())
+    }
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        Self::with_capacity(0, 0)
+    }
+}
+
+impl std::ops::Index<usize> for Sets {
+    type Output = [u32];
+
+    fn index(&self, index: usize) -> &[u32] {
+        &self.values[self.offsets[index] as usize..self.offsets[index + 1] as usize]
+    }
+}
+
+impl<S: AsRef<[u32]>> FromIterator<S> for Sets {
+    fn from_iter<I: IntoIterator<Item = S>>(sets: I) -> Self {
+        let mut collected = Self::default();
+        for set in sets {
+            collected.push(set.as_ref());
+        }
+        collected
+    }
+}
+
+impl fmt::Debug for Sets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sets_come_by_size_and_in_order() {
+        let sets = Sets::all_up_to(3, 2);
+        assert_eq!(sets, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1], vec![0, 2], vec![1, 2]]));
+        assert_eq!(Sets::all_up_to(5, 3).len(), 5 + 10 + 10);
+        assert_eq!(Sets::all_up_to(2, 7).len(), 3);
+        assert!(Sets::all_up_to(0, 2).is_empty());
+    }
+
+    #[test]
+    fn arrow_and_back_is_the_same_even_from_a_slice() {
+        let sets = Sets::from_iter([vec![4], vec![1, 9], vec![], vec![0, 1, 2]]);
+        let array = sets.to_arrow();
+        assert_eq!(Sets::from_arrow(&array).unwrap(), sets);
+        assert_eq!(
+            Sets::from_arrow(&array.slice(1, 3)).unwrap(),
+            Sets::from_iter([vec![1, 9], vec![], vec![0, 1, 2]])
+        );
+    }
+
+    #[test]
+    fn parts_that_are_no_sets_are_refused() {
+        let refused = |offsets: &[u32], values: &[u32]| {
+            Sets::from_parts(offsets.to_vec(), values.to_vec()).unwrap_err().to_string()
+        };
+        assert_eq!(refused(&[0, 2], &[3, 3]), "set 0 is not strictly ascending: [3, 3]");
+        assert_eq!(refused(&[0, 2, 1, 2], &[3, 4]), "set offsets descend at set 1");
+        assert!(refused(&[], &[]).contains("must begin with 0"));
+        assert!(refused(&[0, 1], &[3, 4]).contains("end with the number of members, 2"));
+    }
+}
