@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Composer, Embeddings, Error, Result, Services, Sets, Space, compose_sets};
 
 /// Finds groups, and which of them are unions of others.
@@ -83,7 +85,7 @@ impl<'a> Task<'a> {
 }
 
 /// What a clusterer returns.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Clustering {
     /// For every example the set of singleton clusters it belongs to, never empty.
     pub assignments: Sets,
@@ -103,7 +105,7 @@ pub struct Clustering {
 }
 
 /// How a method went.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnostics {
     /// Iterations done.
     pub iterations: u64,

@@ -92,6 +92,9 @@ pub trait Component: Send + Sync + Sized + 'static {
     /// One line for lists.
     const SUMMARY: &'static str;
 
+    /// Markdown for `compflow inspect`; if empty, the doc comment of [`Params`](Self::Params) is used.
+    const DOCUMENTATION: &'static str = "";
+
     /// What it needs and what it has.
     const FLAGS: Flags = Flags::NONE;
 

@@ -90,7 +90,8 @@ macro_rules! register {
 
 fn component<C: Component>(kind: Kind, methods: *const c_void) -> RawComponent {
     let schema = params::schema::<C::Params>();
-    let documentation = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+    let of_params = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();
+    let documentation = if C::DOCUMENTATION.is_empty() { of_params } else { C::DOCUMENTATION };
     RawComponent {
         size: size_of::<RawComponent>() as u32,
         kind: kind as u32,

@@ -537,16 +537,23 @@ impl ForeignEvaluator {
         call(services, |host| function(host, sink))?;
         Ok(scores)
     }
+
+    /// The metrics it reports, the main one first.
+    ///
+    /// # Errors
+    /// If it fails to say.
+    pub fn try_metrics(&self) -> Result<Vec<Metric>> {
+        let scores = self.scores(&Services::none(), |host, sink| {
+            // SAFETY: the sink is as `collect_score` expects.
+            unsafe { (self.methods().metrics)(self.0.raw, host, collect_score, sink) }
+        })?;
+        Ok(scores.into_iter().map(|(name, sign)| Metric { name, larger_is_better: sign >= 0.0 }).collect())
+    }
 }
 
 impl Evaluator for ForeignEvaluator {
     fn metrics(&self) -> Vec<Metric> {
-        let scores = self.scores(&Services::none(), |host, sink| {
-            // SAFETY: the sink is as `collect_score` expects.
-            unsafe { (self.methods().metrics)(self.0.raw, host, collect_score, sink) }
-        });
-        let metrics = scores.unwrap_or_default().into_iter();
-        metrics.map(|(name, sign)| Metric { name, larger_is_better: sign >= 0.0 }).collect()
+        self.try_metrics().unwrap_or_default()
     }
 
     fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {

@@ -6,6 +6,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ListArray, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
@@ -17,7 +18,7 @@ use crate::{Error, Result};
 /// assert_eq!(&sets[1], [0, 2]);
 /// assert_eq!(sets.len(), 3);
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sets {
     /// Ascending, the first 0, one more than there are sets.
     offsets: Vec<u32>,

@@ -1,1 +1,26 @@
-//! stub
+//! The loaders that come with compflow: where tables of embeddings come from.
+//!
+//! | loader | reads |
+//! |---|---|
+//! | `parquet` | Parquet files, row groups in parallel |
+//! | `arrow` | Arrow IPC files and streams |
+//! | `npy` | NumPy arrays, labels from a second file |
+//! | `synthetic` | nothing: it draws compositional data from a seed |
+//!
+//! All of them stream: a table is never in memory as a whole.
+
+#![deny(unsafe_code)]
+
+mod arrow;
+mod npy;
+mod npy_file;
+mod npy_labels;
+mod parquet;
+mod parts;
+mod select;
+mod source;
+mod synthetic;
+#[cfg(test)]
+mod testing;
+
+compflow_api::export_library!();

@@ -1,1 +1,209 @@
-//! stub
+//! A plugin that misbehaves on request, for the host's tests.
+
+#![deny(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Level, Metric, NoParams, Result, Services,
+    Sets, Task, export_library, register,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+export_library!();
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Fault {
+    /// Nothing: all examples are put into one cluster.
+    None,
+    PanicInCreate,
+    Panic,
+    PanicInDrop,
+    Error,
+    /// An error on odd seeds, so that some cells fail and others do not.
+    Sometimes,
+    /// One assignment too few.
+    WrongLength,
+    /// Never converges.
+    Wanders,
+    /// Works for a minute, and stops when asked to.
+    Slow,
+    /// Works for a minute, and does not stop when asked to.
+    Stubborn,
+}
+
+/// Puts all examples into one cluster, unless it is told to fail.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Params {
+    /// What goes wrong.
+    fault: Fault,
+    /// How long a cell takes, in milliseconds.
+    #[schemars(range(max = 60000))]
+    takes: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { fault: Fault::None, takes: 0 }
+    }
+}
+
+struct Faulty(Params);
+register!(clusterer Faulty);
+
+impl Component for Faulty {
+    const NAME: &'static str = "faulty";
+    const SUMMARY: &'static str = "one cluster, or a failure";
+    type Params = Params;
+
+    fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
+        assert!(params.fault != Fault::PanicInCreate, "create went wrong");
+        Ok(Self(params))
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        assert!(self.0.fault != Fault::PanicInDrop, "drop went wrong");
+    }
+}
+
+impl Clusterer for Faulty {
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let n = task.embeddings.len();
+        let minute = Duration::from_secs(60);
+        let takes = Duration::from_millis(self.0.takes);
+        let started = Instant::now();
+        let wait = |how_long: Duration| -> Result<()> {
+            while started.elapsed() < how_long {
+                services.progress(started.elapsed().as_millis() as usize, how_long.as_millis() as usize)?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        wait(takes)?;
+        let mut clustering = Clustering::from_labels(&vec![0; n]);
+        match self.0.fault {
+            Fault::Panic => panic!("cluster went wrong"),
+            Fault::Error => return Err(Error::new("not today")),
+            Fault::Sometimes if services.seed % 2 == 1 => return Err(Error::new("not with this seed")),
+            Fault::WrongLength => return Ok(Clustering::from_labels(&vec![0; n - 1])),
+            Fault::Wanders => {
+                services.log(Level::Warn, "lost the way");
+                clustering.diagnostics.iterations = 7;
+                clustering.diagnostics.converged = false;
+            }
+            Fault::Slow => wait(minute)?,
+            Fault::Stubborn => std::thread::sleep(minute),
+            _ => {}
+        }
+        Ok(clustering)
+    }
+}
+
+/// A clusterer that needs everything.
+struct Demanding;
+register!(clusterer Demanding);
+
+impl Component for Demanding {
+    const NAME: &'static str = "demanding";
+    const SUMMARY: &'static str = "needs a composer with gradients and the truth";
+    const FLAGS: Flags = Flags::NEEDS_COMPOSER.and(Flags::NEEDS_GRADIENTS).and(Flags::NEEDS_TRUTH);
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Demanding {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let truth = task.truth.ok_or_else(|| Error::new("was given no truth"))?;
+        let clusters: std::collections::BTreeSet<&[u32]> = truth.iter().collect();
+        Ok(Clustering { assignments: truth.clone(), clusters: clusters.into_iter().collect(), ..Clustering::default() })
+    }
+}
+
+/// A clusterer that lets another do the work.
+struct Nested(compflow_api::ForeignClusterer);
+register!(clusterer Nested);
+
+/// Lets `base` do the work.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NestedParams {
+    /// The name of a clusterer.
+    base: String,
+    /// Its parameters as JSON.
+    #[serde(default = "no_params")]
+    params: String,
+}
+
+fn no_params() -> String {
+    "{}".to_owned()
+}
+
+impl Component for Nested {
+    const NAME: &'static str = "nested";
+    const SUMMARY: &'static str = "whatever another clusterer finds";
+    type Params = NestedParams;
+
+    fn new(params: NestedParams, services: &Services<'_>) -> Result<Self> {
+        services.clusterer(&params.base, &params.params).map(Self).map_err(|error| error.context("`base`"))
+    }
+}
+
+impl Clusterer for Nested {
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.0.cluster(task, services)
+    }
+}
+
+/// A composer without gradients.
+struct Rough;
+register!(composer Rough);
+
+impl Component for Rough {
+    const NAME: &'static str = "rough";
+    const SUMMARY: &'static str = "the left one, without gradients";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Composer for Rough {
+    fn compose(&self, _dim: usize, left: &[f32], _right: &[f32], out: &mut [f32]) -> Result<()> {
+        out.copy_from_slice(left);
+        Ok(())
+    }
+}
+
+/// An evaluator whose score is no number.
+struct Undefined;
+register!(evaluator Undefined);
+
+impl Component for Undefined {
+    const NAME: &'static str = "undefined";
+    const SUMMARY: &'static str = "not a number";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Evaluator for Undefined {
+    fn metrics(&self) -> Vec<Metric> {
+        vec![Metric::smaller("undefined")]
+    }
+
+    fn evaluate(&self, _truth: &Sets, _predicted: &Sets, _services: &Services<'_>) -> Result<Vec<f64>> {
+        Ok(vec![f64::NAN])
+    }
+}

@@ -1,0 +1,333 @@
+//! A cell: one clusterer on one trial. What it depends on, and what comes out of it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use compflow_api::{
+    Clusterer, Clustering, Embeddings, Error, Evaluator, Flags, ForeignClusterer, ForeignComposer,
+    ForeignEvaluator, Kind, Result, Services, Sets, Space, Task,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::Trial;
+use crate::environment::{Answers, Environment, hash_parts};
+use crate::memory::Watch;
+use crate::terminal::Terminal;
+
+/// A component with its parameters as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recipe {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) params: String,
+    /// See [`Made::key`](crate::environment::Made).
+    pub(crate) key: String,
+    pub(crate) flags: Flags,
+}
+
+/// What is the same for all cells of a run.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) degree: usize,
+    pub(crate) space: Space,
+    pub(crate) composer: Option<Recipe>,
+    pub(crate) evaluators: Vec<Recipe>,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
+}
+
+/// What comes out of a cell and is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// Numbered canonically.
+    pub(crate) clustering: Clustering,
+    /// From every example to its cluster's representative; empty if clusters have none.
+    pub(crate) distances: Vec<f32>,
+    pub(crate) seconds: f64,
+    pub(crate) peak_bytes: u64,
+    pub(crate) warnings: Vec<String>,
+    /// By evaluator key: its scores.
+    pub(crate) scores: BTreeMap<String, Vec<(String, f64)>>,
+}
+
+/// The key under which a cell's outcome is kept: everything that it depends on, except the evaluators.
+pub(crate) fn key(setting: &Setting, clusterer: &Recipe, trial: &Trial, dim: usize, seed: u64) -> String {
+    let truth = if clusterer.flags.contains(Flags::NEEDS_TRUTH) { &trial.truth_key } else { "" };
+    let composer = setting.composer.as_ref().map_or("", |composer| &composer.key);
+    let space = format!("{:?}", setting.space);
+    let numbers = [setting.degree as u64, dim as u64, seed].map(u64::to_le_bytes);
+    let texts = [&clusterer.key, composer, &space, &trial.key, truth];
+    hash_parts(texts.into_iter().map(str::as_bytes).chain(numbers.iter().map(|number| &number[..])))
+}
+
+/// The seed of a stream of its own: nothing that runs beside it, before it or in another order changes it.
+pub(crate) fn derive_seed(seed: u64, path: &[&str]) -> u64 {
+    let seed = seed.to_le_bytes();
+    let hash = hash_parts(std::iter::once(&seed[..]).chain(path.iter().map(|part| part.as_bytes())));
+    // 63 bits, so that tables can hold it as the signed number that every reader of Parquet knows.
+    u64::from_str_radix(&hash[..16], 16).unwrap_or(0) >> 1
+}
+
+/// Clusters a trial.
+///
+/// # Errors
+/// Whatever the components say.
+pub(crate) fn run(
+    environment: &Environment,
+    setting: &Setting,
+    clusterer: &Recipe,
+    trial: &Trial,
+    dim: usize,
+    seed: u64,
+    about: &str,
+) -> Result<Outcome> {
+    let mut answers = Answers::new(environment, about);
+    answers.bar = Some(environment.terminal.work(about));
+    let watch = Watch::start();
+    let started = Instant::now();
+    let result = cluster(environment, setting, clusterer, trial, dim, seed, &answers);
+    let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
+    if let Some(bar) = &answers.bar {
+        bar.finish_and_clear();
+    }
+    let (clustering, distances) = result?;
+    let warnings = answers.warnings.into_inner().unwrap_or_default();
+    Ok(Outcome { clustering, distances, seconds, peak_bytes, warnings, scores: BTreeMap::new() })
+}
+
+fn cluster(
+    environment: &Environment,
+    setting: &Setting,
+    clusterer: &Recipe,
+    trial: &Trial,
+    dim: usize,
+    seed: u64,
+    answers: &Answers<'_>,
+) -> Result<(Clustering, Vec<f32>)> {
+    // Instances are made for every cell, so that one that panicked takes no other cell with it.
+    let composer = match &setting.composer {
+        None => None,
+        Some(recipe) => Some(ForeignComposer::try_from(recipe.make(environment)?)?),
+    };
+    let instance = ForeignClusterer::try_from(clusterer.make(environment)?)?;
+    let task = Task {
+        embeddings: Embeddings::new(&trial.embeddings, dim),
+        space: setting.space,
+        degree: setting.degree,
+        composer: composer.as_ref().map(|composer| composer as &dyn compflow_api::Composer),
+        truth: trial.truth.as_ref().filter(|_| clusterer.flags.contains(Flags::NEEDS_TRUTH)),
+    };
+    let services = Services { host: answers, seed, threads: setting.threads, memory: setting.memory };
+    let clustering = canonical(instance.cluster(&task, &services)?);
+    let distances = distances(&task, &clustering)?;
+    // What was computed is not lost because the end went wrong.
+    for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
+        if let Err(error) = closed {
+            services.log(compflow_api::Level::Warn, format!("while it was being ended: {error}"));
+        }
+    }
+    Ok((clustering, distances))
+}
+
+impl Recipe {
+    /// Makes an instance.
+    pub(crate) fn make(&self, environment: &Environment) -> Result<compflow_api::Instance> {
+        let made = environment.make(self.kind, &self.name, &self.params, "")?;
+        Ok(made.instance)
+    }
+}
+
+impl Outcome {
+    /// Adds the scores that are still missing; says whether there were any.
+    ///
+    /// # Errors
+    /// Of the first evaluator that fails; scores of the others are kept.
+    pub(crate) fn score(
+        &mut self,
+        environment: &Environment,
+        setting: &Setting,
+        trial: &Trial,
+        about: &str,
+    ) -> Result<bool> {
+        let Some(truth) = &trial.truth else { return Ok(false) };
+        let mut added = false;
+        let mut failed = None;
+        for recipe in &setting.evaluators {
+            let key = format!("{} {}", recipe.key, trial.truth_key);
+            if self.scores.contains_key(&key) {
+                continue;
+            }
+            match evaluate(environment, recipe, truth, &self.clustering.assignments, about) {
+                Ok(scores) => {
+                    self.scores.insert(key, scores);
+                    added = true;
+                }
+                Err(error) => failed = failed.or(Some(error.context(format!("evaluator `{}`", recipe.name)))),
+            }
+        }
+        failed.map_or(Ok(added), Err)
+    }
+
+    /// The scores of the run's evaluators, in their order.
+    pub(crate) fn scores<'a>(
+        &'a self,
+        setting: &'a Setting,
+        trial: &'a Trial,
+    ) -> impl Iterator<Item = &'a (String, f64)> {
+        let keys = setting.evaluators.iter().map(|recipe| format!("{} {}", recipe.key, trial.truth_key));
+        keys.filter_map(|key| self.scores.get(&key)).flatten()
+    }
+
+    /// Says again what was said when the outcome was computed.
+    pub(crate) fn repeat_warnings(&self, terminal: &Terminal, about: &str) {
+        for warning in &self.warnings {
+            terminal.log(compflow_api::Level::Warn, about, warning);
+        }
+    }
+}
+
+/// Scores sets with one evaluator.
+///
+/// # Errors
+/// Whatever it says, and a score that is not a number.
+pub(crate) fn evaluate(
+    environment: &Environment,
+    recipe: &Recipe,
+    truth: &Sets,
+    predicted: &Sets,
+    about: &str,
+) -> Result<Vec<(String, f64)>> {
+    let evaluator = ForeignEvaluator::try_from(recipe.make(environment)?)?;
+    let answers = Answers::new(environment, about);
+    let services = Services { host: &answers, ..Services::none() };
+    let names = evaluator.metrics();
+    let values = evaluator.evaluate(truth, predicted, &services)?;
+    if values.len() != names.len() {
+        return Err(Error::new(format!("{} scores were returned for {} metrics", values.len(), names.len())));
+    }
+    names
+        .into_iter()
+        .zip(values)
+        .map(|(metric, value)| match value.is_nan() {
+            true => Err(Error::new(format!("the score `{}` is not a number", metric.name))),
+            false => Ok((metric.name, value)),
+        })
+        .collect()
+}
+
+/// Renumbers the singletons so that the result does not depend on how the method counts: in the order of the first
+/// example that belongs to it alone, then of those that occur only in larger sets, then of the rest. Clusters are
+/// listed by size of their set, then in order.
+fn canonical(mut clustering: Clustering) -> Clustering {
+    let mut order: Vec<u32> = Vec::new();
+    let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
+    let others = clustering.assignments.iter().filter(|set| set.len() > 1);
+    let mut seen = std::collections::HashSet::new();
+    for set in alone.chain(others).chain(clustering.clusters.iter()) {
+        order.extend(set.iter().filter(|member| seen.insert(**member)));
+    }
+    let numbers: BTreeMap<u32, u32> = order.iter().copied().zip(0..).collect();
+    let renumber = |sets: &Sets| -> Sets {
+        sets.iter().map(|set| set.iter().map(|member| numbers[member]).collect::<Vec<_>>()).collect()
+    };
+    clustering.assignments = renumber(&clustering.assignments);
+
+    let dim = clustering.centroids.len().checked_div(clustering.clusters.len()).unwrap_or(0);
+    let renumbered = renumber(&clustering.clusters);
+    let mut by_set: Vec<usize> = (0..renumbered.len()).collect();
+    by_set.sort_by_key(|&at| (renumbered[at].len(), renumbered[at].to_vec()));
+    // Exemplars stand in the order of the members, which the new numbers may have changed.
+    clustering.exemplars = if clustering.exemplars.is_empty() {
+        Vec::new()
+    } else {
+        by_set
+            .iter()
+            .map(|&at| {
+                let mut pairs: Vec<(u32, u32)> = clustering.clusters[at]
+                    .iter()
+                    .zip(&clustering.exemplars[at])
+                    .map(|(member, exemplar)| (numbers[member], *exemplar))
+                    .collect();
+                pairs.sort_unstable();
+                pairs.into_iter().map(|(_, exemplar)| exemplar).collect()
+            })
+            .collect()
+    };
+    clustering.centroids =
+        by_set.iter().flat_map(|&at| clustering.centroids[at * dim..][..dim].to_vec()).collect();
+    clustering.clusters = by_set.iter().map(|&at| &renumbered[at]).collect();
+
+    let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
+    if width == order.len() && width > 0 && order.iter().all(|member| (*member as usize) < width) {
+        let rows = clustering.memberships.chunks_exact(width);
+        clustering.memberships = rows.flat_map(|row| order.iter().map(|member| row[*member as usize])).collect();
+    }
+    clustering
+}
+
+/// The distance of every example to the representative of its cluster: its centroid, or its composed exemplars.
+fn distances(task: &Task<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
+    let dim = task.embeddings.dim();
+    let representatives = if !clustering.centroids.is_empty() {
+        clustering.centroids.clone()
+    } else if !clustering.exemplars.is_empty() {
+        // The fold goes in the order of the members; exemplars are rows in that order, gathered here so that
+        // composing them by position keeps it.
+        let mut rows = Vec::new();
+        let mut sets = Sets::default();
+        for exemplars in &clustering.exemplars {
+            let first = (rows.len() / dim) as u32;
+            exemplars.iter().for_each(|row| rows.extend_from_slice(task.embeddings.row(*row as usize)));
+            sets.push(&(first..first + exemplars.len() as u32).collect::<Vec<_>>());
+        }
+        task.compose_sets(Embeddings::new(&rows, dim), &sets)?
+    } else {
+        return Ok(Vec::new());
+    };
+    let clusters: std::collections::HashMap<&[u32], usize> =
+        clustering.clusters.iter().enumerate().map(|(at, set)| (set, at)).collect();
+    let points = task.points();
+    Ok(clustering
+        .assignments
+        .iter()
+        .zip(points.chunks_exact(dim))
+        .map(|(set, point)| {
+            let representative = &representatives[clusters[set] * dim..][..dim];
+            task.space.distance(point, representative) as f32
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn singletons_are_numbered_by_first_appearance_and_everything_follows() {
+        let clustering = Clustering {
+            assignments: Sets::from_iter([vec![5, 9], vec![9], vec![5], vec![9]]),
+            clusters: Sets::from_iter([vec![5], vec![9], vec![5, 9], vec![7]]),
+            exemplars: vec![vec![2], vec![1], vec![2, 1], vec![3]],
+            centroids: vec![5.0, 9.0, 59.0, 7.0],
+            ..Clustering::default()
+        };
+        let canonical = canonical(clustering);
+        assert_eq!(canonical.assignments, Sets::from_iter([vec![0, 1], vec![0], vec![1], vec![0]]));
+        assert_eq!(canonical.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1]]));
+        assert_eq!(canonical.exemplars, [vec![1], vec![2], vec![3], vec![1, 2]]);
+        assert_eq!(canonical.centroids, [9.0, 5.0, 7.0, 59.0]);
+    }
+
+    #[test]
+    fn any_numbering_gives_the_same_canonical_one() {
+        let named = |a, b, c| Clustering::from_labels(&[a, b, a, c, b]);
+        assert_eq!(canonical(named(3, 1, 2)).assignments, canonical(named(0, 9, 4)).assignments);
+    }
+
+    #[test]
+    fn memberships_are_reordered_with_the_singletons() {
+        let mut clustering = Clustering::from_labels(&[1, 0]);
+        clustering.memberships = vec![0.1, 0.9, 0.8, 0.2];
+        assert_eq!(canonical(clustering).memberships, [0.9, 0.1, 0.2, 0.8]);
+    }
+}

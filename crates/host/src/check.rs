@@ -1,0 +1,527 @@
+//! From a pipeline file to a plan: every component made, every file read, every problem found.
+
+use std::path::{Path, PathBuf};
+
+use compflow_api::{
+    Composer, Flags, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, LoadRequest, Loader, Metric, Services,
+};
+
+use crate::cell::{Recipe, Setting, derive_seed};
+use crate::dataset::{Builder, Dataset, display};
+use crate::diagnostics::{self, Origin, Problem, Source};
+use crate::document::Document;
+use crate::environment::{Answers, Environment, plain};
+use crate::failure::Failure;
+use crate::files::Inputs;
+use crate::pipeline::{Columns, Data, Pipeline, Use};
+use crate::registry::{Registry, State};
+use crate::terminal::Terminal;
+use crate::{grid, interrupt, pipeline};
+
+/// Everything that a run needs; nothing in it can turn out to be wrong because of the pipeline file.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) environment: Environment,
+    pub(crate) file: PathBuf,
+    /// The file and the `--set` options, as JSON.
+    pub(crate) resolved: serde_json::Value,
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) setting: Setting,
+    pub(crate) data: Vec<LoadedData>,
+    pub(crate) clusterers: Vec<PlannedClusterer>,
+    /// Of all evaluators, in their order.
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) tune: Option<PlannedTune>,
+}
+
+/// A `[[data]]` table and what it holds.
+#[derive(Debug)]
+pub(crate) struct LoadedData {
+    pub(crate) name: String,
+    /// Whether it only settles grids.
+    pub(crate) tunes: bool,
+    pub(crate) dataset: Dataset,
+}
+
+/// A `[[clusterer]]` table and the points of its grids.
+#[derive(Debug)]
+pub(crate) struct PlannedClusterer {
+    pub(crate) name: String,
+    pub(crate) variants: Vec<Variant>,
+}
+
+/// A clusterer with all parameters chosen.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The name and the choices made from grids.
+    pub(crate) label: String,
+    pub(crate) recipe: Recipe,
+    /// The parameters with the defaults filled in, as JSON.
+    pub(crate) params: String,
+}
+
+/// `[tune]`, resolved.
+#[derive(Debug)]
+pub(crate) struct PlannedTune {
+    /// Index in [`Plan::data`].
+    pub(crate) data: usize,
+    pub(crate) metric: Metric,
+}
+
+/// What the command line adds to a pipeline file.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) set: Vec<String>,
+    /// Names of clusterers or data; empty means all.
+    pub(crate) only: Vec<String>,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
+    pub(crate) quiet: bool,
+}
+
+/// Reads a pipeline and everything it names.
+///
+/// # Errors
+/// All problems at once, rendered.
+pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::request(format!("{}: {}", file.display(), plain(&error))))?;
+    let folders = crate::registry::search_path(&options.plugins).map_err(Failure::request)?;
+    let environment = Environment {
+        registry: Registry::scan(&folders),
+        folder: folder_of(file),
+        inputs: Inputs::default(),
+        terminal: Terminal::new(options.quiet),
+    };
+    for found in &environment.registry.libraries {
+        if let State::Refused(reason) = &found.state {
+            environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
+        }
+    }
+    let mut problems = Vec::new();
+    let source = Source { name: file.display().to_string(), text };
+    let document = Document::parse(source, &options.set, &mut problems);
+    let styled = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let render =
+        |problems: Vec<Problem>| Failure::Problems(diagnostics::render(problems, &document.sources, styled));
+    if !problems.is_empty() {
+        return Err(render(problems));
+    }
+    let stem = file.file_stem().map_or_else(|| "pipeline".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let mut pipeline = pipeline::read(&document, &stem, &mut problems);
+    select(&mut pipeline, &options.only, &mut problems);
+    let mut checker = Checker { environment: &environment, problems: &mut problems };
+    let composer = pipeline.composer.as_ref().and_then(|composer| checker.composer(composer));
+    let clusterers: Vec<PlannedClusterer> = pipeline
+        .clusterers
+        .iter()
+        .map(|clusterer| checker.clusterer(clusterer, &pipeline, composer.as_ref().map(|(recipe, _)| recipe)))
+        .collect();
+    let (evaluators, metrics) = checker.evaluators(&pipeline.evaluators);
+    let metric = pipeline.tune.as_ref().and_then(|tune| checker.tune(tune, &pipeline, &metrics));
+    let sources: Vec<Option<OpenData<'_>>> =
+        pipeline.data.iter().map(|data| checker.open(data, pipeline.seed, options.threads)).collect();
+    let needs_truth = (!pipeline.evaluators.is_empty()).then_some("evaluators");
+    if !problems.is_empty() {
+        return Err(render(problems));
+    }
+    let mut loaded = Vec::new();
+    let bar = environment.terminal.count("loading", sources.len());
+    for source in sources.into_iter().flatten() {
+        let data = source.data;
+        match source.read(&environment, options.threads) {
+            Ok(dataset) => {
+                check_dataset(&dataset, data, composer.as_ref(), needs_truth, &clusterers, &mut problems);
+                loaded.push(LoadedData { name: data.name.clone(), tunes: data.tunes, dataset });
+            }
+            Err(_) if interrupt::requested() => return Err(Failure::Interrupted),
+            Err(text) => problems.push(Problem::new(&data.origin, text)),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if !problems.is_empty() {
+        return Err(render(problems));
+    }
+    let tune = pipeline.tune.as_ref().zip(metric).and_then(|(tune, metric)| {
+        let data = loaded.iter().position(|data| data.name == tune.data.0)?;
+        Some(PlannedTune { data, metric })
+    });
+    Ok(Plan {
+        file: file.to_owned(),
+        resolved: document.root.to_json(&mut Vec::new()),
+        name: pipeline.name,
+        seed: pipeline.seed,
+        setting: Setting {
+            degree: pipeline.degree,
+            space: pipeline.space,
+            composer: composer.map(|(recipe, _)| recipe),
+            evaluators,
+            threads: options.threads,
+            memory: options.memory,
+        },
+        data: loaded,
+        clusterers,
+        metrics,
+        tune,
+        environment,
+    })
+}
+
+/// The folder of a file; a bare name is in the current one.
+fn folder_of(file: &Path) -> PathBuf {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// Keeps the clusterers and data that `--only` names; what settles grids stays.
+fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>) {
+    let clusterers: Vec<String> = pipeline.clusterers.iter().map(|clusterer| clusterer.name.clone()).collect();
+    let data: Vec<String> = pipeline.data.iter().map(|data| data.name.clone()).collect();
+    for name in only {
+        if !clusterers.contains(name) && !data.contains(name) {
+            let text = format!("--only: there is no clusterer or data named `{name}`");
+            let known = clusterers.iter().chain(&data).map(String::as_str);
+            problems.push(Problem::without_place(text).suggest(name, known));
+        }
+    }
+    if only.iter().any(|name| clusterers.contains(name)) {
+        pipeline.clusterers.retain(|clusterer| only.contains(&clusterer.name));
+    }
+    if only.iter().any(|name| data.contains(name)) {
+        pipeline.data.retain(|data| data.tunes || only.contains(&data.name));
+    }
+}
+
+struct Checker<'a> {
+    environment: &'a Environment,
+    problems: &'a mut Vec<Problem>,
+}
+
+/// A component that could be made.
+struct Checked {
+    recipe: Recipe,
+    instance: compflow_api::Instance,
+}
+
+impl Checker<'_> {
+    /// Makes a component; what it refuses becomes problems at the place of the parameter.
+    fn make(&mut self, component: &Use, kind: Kind) -> Option<Checked> {
+        let entry = match self.environment.registry.find(kind, &component.component) {
+            Ok(entry) => entry,
+            Err(mut problem) => {
+                problem.origin = Some(component.origin.clone());
+                self.problems.push(problem);
+                return None;
+            }
+        };
+        let before = self.problems.len();
+        let params = component.params.to_json(self.problems);
+        if self.problems.len() > before {
+            return None;
+        }
+        let name = &component.component;
+        let params = params.to_string();
+        match self.environment.make(kind, name, &params, name) {
+            Ok(made) => Some(Checked {
+                recipe: Recipe { kind, name: name.clone(), params, key: made.key, flags: entry.component.flags() },
+                instance: made.instance,
+            }),
+            Err(error) => {
+                for line in error.to_string().lines() {
+                    self.problems.push(about_parameter(component, line));
+                }
+                None
+            }
+        }
+    }
+
+    fn composer(&mut self, component: &Use) -> Option<(Recipe, ForeignComposer)> {
+        let Checked { recipe, instance } = self.make(component, Kind::Composer)?;
+        Some((recipe, ForeignComposer::try_from(instance).ok()?))
+    }
+
+    fn clusterer(
+        &mut self,
+        clusterer: &pipeline::Clusterer,
+        pipeline: &Pipeline,
+        composer: Option<&Recipe>,
+    ) -> PlannedClusterer {
+        let Use { component, origin, params } = &clusterer.component;
+        let mut variants = Vec::new();
+        let points = grid::expand(params, self.problems);
+        for point in &points {
+            let at_point =
+                Use { component: component.clone(), origin: origin.clone(), params: point.params.clone() };
+            let Some(checked) = self.make(&at_point, Kind::Clusterer) else { continue };
+            let schema = checked.instance.component().schema;
+            let params = with_defaults(schema, &checked.recipe.params);
+            let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
+            variants.push(Variant { label, recipe: checked.recipe, params });
+        }
+        if let Some(variant) = variants.first() {
+            let flags = variant.recipe.flags;
+            let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
+            if needs_composer && pipeline.composer.is_none() {
+                self.problems.push(
+                    Problem::new(origin, format!("clusterer `{component}` needs a composer"))
+                        .help("add a [composer] table, for example `use = \"max\"`"),
+                );
+            }
+            if let Some(composer) = composer
+                && flags.contains(Flags::NEEDS_GRADIENTS)
+                && !composer.flags.contains(Flags::HAS_GRADIENTS)
+            {
+                let text = format!(
+                    "clusterer `{component}` needs gradients, and the composer `{}` has none",
+                    composer.name
+                );
+                let registry = &self.environment.registry;
+                let with_gradients: Vec<String> = registry
+                    .entries()
+                    .filter(|entry| entry.component.kind == Kind::Composer)
+                    .filter(|entry| entry.component.flags().contains(Flags::HAS_GRADIENTS))
+                    .map(|entry| format!("`{}`", entry.component.name))
+                    .collect();
+                let help = format!("these have: {}", with_gradients.join(", "));
+                self.problems.push(Problem::new(origin, text).help(help));
+            }
+        }
+        PlannedClusterer { name: clusterer.name.clone(), variants }
+    }
+
+    fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
+        let mut recipes = Vec::new();
+        let mut metrics: Vec<Metric> = Vec::new();
+        for component in evaluators {
+            let Some(checked) = self.make(component, Kind::Evaluator) else { continue };
+            let Ok(evaluator) = ForeignEvaluator::try_from(checked.instance) else { continue };
+            let reported = evaluator.try_metrics().unwrap_or_else(|error| {
+                self.problems.push(about_parameter(component, &error.to_string()));
+                Vec::new()
+            });
+            for metric in reported {
+                if metrics.iter().any(|known| known.name == metric.name) {
+                    let text = format!("a second evaluator reports the metric `{}`", metric.name);
+                    self.problems.push(Problem::new(&component.origin, text).help("remove one of the two"));
+                }
+                metrics.push(metric);
+            }
+            recipes.push(checked.recipe);
+        }
+        (recipes, metrics)
+    }
+
+    fn tune(&mut self, tune: &pipeline::Tune, pipeline: &Pipeline, metrics: &[Metric]) -> Option<Metric> {
+        let (name, origin) = &tune.data;
+        match pipeline.data.iter().find(|data| data.name == *name) {
+            None => {
+                let known: Vec<&str> = pipeline.data.iter().map(|data| data.name.as_str()).collect();
+                self.problems.push(
+                    Problem::new(origin, format!("there is no [[data]] named `{name}`")).suggest(name, known),
+                );
+            }
+            Some(data) if !data.tunes => self.problems.push(
+                Problem::new(origin, format!("the [[data]] named `{name}` is not for tuning"))
+                    .help("add `role = \"tune\"` to it"),
+            ),
+            Some(_) => {}
+        }
+        let (name, origin) = &tune.metric;
+        let metric = metrics.iter().find(|metric| metric.name == *name).cloned();
+        if metric.is_none() {
+            let text = format!("no [[evaluator]] reports the metric `{name}`");
+            let known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+            self.problems.push(Problem::new(origin, text).suggest(name, known));
+        }
+        metric
+    }
+
+    /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
+    fn open<'d>(&mut self, data: &'d Data, seed: u64, threads: usize) -> Option<OpenData<'d>> {
+        let checked = self.make(&data.loader, Kind::Loader)?;
+        let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
+        let name = &data.loader.component;
+        let files = match (&data.path, needs_path) {
+            (Some((pattern, origin)), true) => self.files(pattern, origin)?.into_iter().map(Some).collect(),
+            (None, false) => vec![None],
+            (None, true) => {
+                let text = format!("[[data]] `{}` needs a `path`: the loader `{name}` reads files", data.name);
+                self.problems.push(Problem::new(&data.origin, text));
+                return None;
+            }
+            (Some((_, origin)), false) => {
+                let text = format!("`path` means nothing here: the loader `{name}` reads no files");
+                self.problems.push(Problem::new(origin, text));
+                return None;
+            }
+        };
+        let loader = ForeignLoader::try_from(checked.instance).ok()?;
+        let seed = derive_seed(seed, &["data", &data.name]);
+        let open = OpenData { data, loader, seed, files };
+        let before = self.problems.len();
+        for file in &open.files {
+            if let Err(text) = open.load(file.as_deref(), self.environment, threads) {
+                self.problems.push(about_parameter(&data.loader, &text));
+            }
+        }
+        (self.problems.len() == before).then_some(open)
+    }
+
+    /// The files that a path or pattern names.
+    fn files(&mut self, pattern: &str, origin: &Origin) -> Option<Vec<PathBuf>> {
+        let absolute = self.environment.folder.join(pattern);
+        let problem = |text: String| Problem::new(origin, text);
+        let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
+            let matches = match glob::glob(&absolute.to_string_lossy()) {
+                Ok(matches) => matches,
+                Err(error) => {
+                    self.problems.push(problem(format!("`path` is no valid pattern: {}", error.msg)));
+                    return None;
+                }
+            };
+            let mut files: Vec<PathBuf> = matches.filter_map(Result::ok).filter(|file| file.is_file()).collect();
+            files.sort();
+            if files.is_empty() {
+                self.problems.push(problem(format!("no file matches {}", display(&absolute))));
+                return None;
+            }
+            files
+        } else {
+            vec![absolute]
+        };
+        let mut resolved = Vec::new();
+        for file in files {
+            // The content's hash goes into run.json; a file that cannot be read is noticed here.
+            let read = file.canonicalize().and_then(|file| self.environment.inputs.hash(&file).map(|_| file));
+            match read {
+                Ok(file) => resolved.push(file),
+                Err(error) => self.problems.push(problem(format!("{}: {}", display(&file), plain(&error)))),
+            }
+        }
+        Some(resolved)
+    }
+}
+
+/// A refusal at the place of the parameter it names first.
+fn about_parameter(component: &Use, line: &str) -> Problem {
+    let parameter = line.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(name, _)| name);
+    let origin = match parameter {
+        None => component.origin.clone(),
+        Some(path) => {
+            let place = component.params.locate(path);
+            if place == component.params.origin { component.origin.clone() } else { place }
+        }
+    };
+    let (text, help) = match line.split_once("; did you mean ") {
+        Some((text, near)) => (text, Some(format!("did you mean {near}"))),
+        None => (line, None),
+    };
+    Problem { text: format!("{}: {text}", component.component), origin: Some(origin), help }
+}
+
+/// The parameters with those that were left out at their defaults.
+fn with_defaults(schema: &str, params: &str) -> String {
+    use serde_json::{Map, Value};
+    let schema: Value = serde_json::from_str(schema).unwrap_or_default();
+    let given: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
+    let mut filled: Map<String, Value> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())))
+        .collect();
+    filled.extend(given);
+    Value::Object(filled).to_string()
+}
+
+/// Data whose loader is made and whose files are known.
+struct OpenData<'d> {
+    data: &'d Data,
+    loader: ForeignLoader,
+    /// For loaders that make data up.
+    seed: u64,
+    /// One for each file; `None` for a loader that reads none.
+    files: Vec<Option<PathBuf>>,
+}
+
+impl OpenData<'_> {
+    fn load(
+        &self,
+        file: Option<&Path>,
+        environment: &Environment,
+        threads: usize,
+    ) -> Result<compflow_api::Batches, String> {
+        // A loader without files makes its columns; one with files has to be told their names.
+        let all = Columns {
+            embedding: Some("embedding".to_owned()),
+            truth: Some("truth".to_owned()),
+            trial: Some("trial".to_owned()),
+            id: Some("id".to_owned()),
+        };
+        let plain = Columns { embedding: all.embedding.clone(), ..Columns::default() };
+        let default = if file.is_some() { &plain } else { &all };
+        let columns = self.data.columns.as_ref().unwrap_or(default);
+        let request = LoadRequest {
+            path: file,
+            embedding: Some(columns.embedding.as_deref().unwrap_or("embedding")),
+            truth: columns.truth.as_deref(),
+            trial: columns.trial.as_deref(),
+            id: columns.id.as_deref(),
+        };
+        let answers = Answers::new(environment, &self.data.name);
+        let services = Services { host: &answers, seed: self.seed, threads, ..Services::none() };
+        self.loader.load(&request, &services).map_err(|error| error.to_string())
+    }
+
+    fn read(&self, environment: &Environment, threads: usize) -> Result<Dataset, String> {
+        let mut builder = Builder::new(true);
+        for file in &self.files {
+            let named = |text: String| match file {
+                Some(file) => format!("{}: {text}", display(file)),
+                None => text,
+            };
+            let batches = self.load(file.as_deref(), environment, threads)?;
+            builder.read(batches).map_err(named)?;
+        }
+        builder.finish().map_err(|text| format!("data `{}`: {text}", self.data.name))
+    }
+}
+
+/// What can only be said once the data is there.
+fn check_dataset(
+    dataset: &Dataset,
+    data: &Data,
+    composer: Option<&(Recipe, ForeignComposer)>,
+    needs_truth: Option<&str>,
+    clusterers: &[PlannedClusterer],
+    problems: &mut Vec<Problem>,
+) {
+    if let Some((recipe, composer)) = composer
+        && let Some(dim) = composer.dim()
+        && dim != dataset.dim
+    {
+        problems.push(Problem::new(
+            &data.origin,
+            format!(
+                "data `{}` has embeddings of length {}, and the composer `{}` is made for {dim}",
+                data.name, dataset.dim, recipe.name
+            ),
+        ));
+    }
+    if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
+        return;
+    }
+    let clusterer = clusterers.iter().find(|clusterer| {
+        clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    });
+    let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
+    if let Some(who) = who.or_else(|| needs_truth.map(|who| format!("the {who} need"))) {
+        let text = format!("data `{}` has no true sets, and {who} them", data.name);
+        let help = "name the column: `columns = { embedding = …, truth = … }`";
+        problems.push(Problem::new(&data.origin, text).help(help));
+    }
+}

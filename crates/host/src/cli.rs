@@ -1,0 +1,169 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::render::Format;
+
+/// Clusters data with overlapping labels: runs pipelines of components from dynamic libraries.
+#[derive(Debug, Parser)]
+#[command(name = "compflow", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Search this folder for plugins first; may be given several times.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) plugins: Vec<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a pipeline and write its tables.
+    Run(RunArgs),
+    /// Find everything that is wrong with pipelines, short of running them.
+    Check {
+        /// Pipeline files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Lay a value over the pipeline, e.g. clusterer.CAP.damping=0.9; may be given several times.
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
+    },
+    /// Show the cells of a pipeline: how many, how many are kept, how much memory they need.
+    Plan(PlanArgs),
+    /// List every library found, and why if one is not used.
+    Plugins {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Describe a component: what it does, its parameters, an example to paste.
+    Inspect {
+        /// The component's name.
+        name: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Score a set-valued column against another.
+    Eval(EvalArgs),
+    /// Print a completion script.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// What `run` and `plan` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct PipelineArgs {
+    /// The pipeline file.
+    pub(crate) file: PathBuf,
+    /// The results folder [default: results/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Lay a value over the pipeline, e.g. clusterer.CAP.damping=0.9; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Only this clusterer or this data; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// How many cells to run at the same time [default: the number of cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
+    /// How many threads a cell may use [default: the cores that the jobs leave].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) memory: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+    /// Compute everything again, whatever is kept.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Treat a method that did not converge as failed.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Format of the results on stdout.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Show nothing but errors and the results.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    /// Predicted sets: FILE or FILE:COLUMN, the column being `clusters` if not named.
+    pub(crate) pred: String,
+    /// True sets: FILE or FILE:COLUMN, the column being `labels` if not named.
+    pub(crate) truth: String,
+    /// Match rows by this column of both files [default: by their order].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
+    /// Score the trials in this column of both files one by one.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) trial: Option<String>,
+    /// Only predictions with this value in this column; may be given several times.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub(crate) filter: Vec<String>,
+    /// Only this evaluator; may be given several times [default: all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) evaluator: Vec<String>,
+    /// Format of the scores on stdout.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+/// A number of bytes with an optional unit: kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => f64::from(1 << 10),
+        "mib" => f64::from(1 << 20),
+        "gib" => f64::from(1 << 30),
+        "tib" => 1024.0 * f64::from(1 << 30),
+        _ => return Err(format!("`{unit}` is no unit of memory; use MB, GB, MiB or GiB")),
+    };
+    let number: f64 = number.parse().map_err(|_| "expected a size such as 8GB or 512MiB".to_owned())?;
+    Ok((number * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_size("1024"), Ok(1024));
+        assert_eq!(parse_size("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(parse_size("2 GiB"), Ok(2 << 30));
+        assert!(parse_size("3 apples").is_err());
+        assert!(parse_size("GB").is_err());
+    }
+}

@@ -1,0 +1,381 @@
+//! From a loader's record batches to trials: a matrix, true sets and identifiers each, every value checked once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
+use compflow_api::{Batches, Sets};
+
+use crate::environment::hash_parts;
+use crate::interrupt;
+
+/// A set of examples, split into trials.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    pub(crate) dim: usize,
+    /// By number.
+    pub(crate) trials: Vec<Trial>,
+    /// What the numbers in the true sets stand for; empty without truth.
+    pub(crate) classes: Vec<String>,
+}
+
+/// The examples that are clustered together.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) number: u32,
+    /// Row-major.
+    pub(crate) embeddings: Vec<f32>,
+    pub(crate) truth: Option<Sets>,
+    pub(crate) ids: Ids,
+    /// Hash of the embeddings.
+    pub(crate) key: String,
+    /// Hash of the true sets.
+    pub(crate) truth_key: String,
+}
+
+/// Identifiers as the source has them; row numbers if it has none.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Ids {
+    Numbers(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+impl Trial {
+    /// How many examples.
+    pub(crate) fn len(&self) -> usize {
+        match &self.ids {
+            Ids::Numbers(ids) => ids.len(),
+            Ids::Texts(ids) => ids.len(),
+        }
+    }
+}
+
+/// Collects batches, file after file.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    dim: usize,
+    rows: usize,
+    trials: BTreeMap<u32, Rows>,
+    truth: Option<Labels>,
+    ids: Option<Labels>,
+    /// Which columns the first file had; the others must have the same.
+    columns: Option<Vec<String>>,
+    embeddings_wanted: bool,
+}
+
+/// What has been read of one trial.
+#[derive(Debug, Default)]
+struct Rows {
+    embeddings: Vec<f32>,
+    /// Positions of its rows among all rows.
+    rows: Vec<usize>,
+}
+
+/// Values that are all numbers or all texts.
+#[derive(Debug)]
+enum Values {
+    Numbers(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+/// A set of values per row.
+#[derive(Debug)]
+struct Labels {
+    offsets: Vec<u32>,
+    values: Values,
+}
+
+impl Builder {
+    /// A builder of data with embeddings, or, for scoring, without.
+    pub(crate) fn new(embeddings_wanted: bool) -> Self {
+        Self { embeddings_wanted, ..Self::default() }
+    }
+
+    /// Reads a file's batches to the end.
+    ///
+    /// # Errors
+    /// Naming the row (of this file, from 0) and what is wrong with it; empty if interrupted.
+    pub(crate) fn read(&mut self, batches: Batches) -> Result<(), String> {
+        let mut first_row = 0;
+        for batch in batches {
+            if interrupt::requested() {
+                return Err(String::new());
+            }
+            let batch = batch.map_err(|error| tidy(&error.to_string()))?;
+            self.add(&batch, first_row)?;
+            first_row += batch.num_rows();
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: &RecordBatch, first_row: usize) -> Result<(), String> {
+        let schema = batch.schema();
+        let mut columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        columns.sort();
+        if *self.columns.get_or_insert_with(|| columns.clone()) != columns {
+            return Err("has other columns than the files before it".to_owned());
+        }
+        let numbers = match batch.column_by_name("trial") {
+            None => vec![0; batch.num_rows()],
+            Some(column) => trial_numbers(column, first_row)?,
+        };
+        if let Some(column) = batch.column_by_name("truth") {
+            Labels::append(&mut self.truth, column, "truth", first_row)?;
+        }
+        if let Some(column) = batch.column_by_name("id") {
+            if matches!(
+                column.data_type(),
+                DataType::List(_) | DataType::FixedSizeList(..) | DataType::LargeList(_)
+            ) {
+                return Err(format!("the id column must hold integers or strings, found {}", column.data_type()));
+            }
+            Labels::append(&mut self.ids, column, "id", first_row)?;
+        }
+        if self.embeddings_wanted {
+            let column = batch.column_by_name("embedding").ok_or("the loader returned no embeddings")?;
+            let values = self.embedding_values(column, first_row)?;
+            // Rows of one trial usually come together, so they are copied together.
+            let mut row = 0;
+            while row < numbers.len() {
+                let end = (row..numbers.len()).find(|&at| numbers[at] != numbers[row]).unwrap_or(numbers.len());
+                let trial = self.trials.entry(numbers[row]).or_default();
+                trial.embeddings.extend_from_slice(&values.values()[row * self.dim..end * self.dim]);
+                row = end;
+            }
+        }
+        for (at, number) in numbers.iter().enumerate() {
+            self.trials.entry(*number).or_default().rows.push(self.rows + at);
+        }
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// The numbers of an embedding column, row after row.
+    fn embedding_values(&mut self, column: &ArrayRef, first_row: usize) -> Result<Float32Array, String> {
+        if column.null_count() > 0
+            && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+        {
+            return Err(format!("row {}: the embedding is null", first_row + row));
+        }
+        let (values, lengths) =
+            list_parts(column).filter(|(values, _)| values.data_type().is_floating()).ok_or_else(|| {
+                format!("the embedding column must hold lists of floats, found {}", column.data_type())
+            })?;
+        let mut start = 0;
+        for (row, length) in lengths.iter().enumerate() {
+            let row = first_row + row;
+            if *length == 0 {
+                return Err(format!("row {row}: the embedding is empty"));
+            }
+            if self.dim == 0 {
+                self.dim = *length;
+            }
+            if *length != self.dim {
+                return Err(format!(
+                    "row {row}: the embedding has {length} numbers, those before it have {}",
+                    self.dim
+                ));
+            }
+            start += length;
+        }
+        debug_assert_eq!(start, values.len());
+        if values.null_count() > 0
+            && let Some(at) = (0..values.len()).find(|&at| values.is_null(at))
+        {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            return Err(format!("row {row}: the embedding is null in dimension {dimension}"));
+        }
+        let values = convert(&values, &DataType::Float32)?;
+        let values = values.as_primitive::<Float32Type>().clone();
+        if let Some(at) = values.values().iter().position(|value| !value.is_finite()) {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            return Err(format!("row {row}: the embedding is {} in dimension {dimension}", values.value(at)));
+        }
+        Ok(values)
+    }
+
+    /// The trials, by number.
+    ///
+    /// # Errors
+    /// If there are no rows, or a trial has an identifier twice.
+    pub(crate) fn finish(self) -> Result<Dataset, String> {
+        if self.rows == 0 {
+            return Err("there are no rows".to_owned());
+        }
+        let (classes, truth) = match self.truth {
+            None => (Vec::new(), None),
+            Some(labels) => {
+                let (classes, sets) = labels.number();
+                (classes, Some(sets))
+            }
+        };
+        let mut trials = Vec::new();
+        for (number, Rows { embeddings, rows }) in self.trials {
+            let ids = match &self.ids {
+                None => Ids::Numbers(rows.iter().map(|row| *row as i64).collect()),
+                Some(Labels { values: Values::Numbers(ids), .. }) => {
+                    Ids::Numbers(rows.iter().map(|row| ids[*row]).collect())
+                }
+                Some(Labels { values: Values::Texts(ids), .. }) => {
+                    Ids::Texts(rows.iter().map(|row| ids[*row].clone()).collect())
+                }
+            };
+            match &ids {
+                Ids::Numbers(ids) => require_distinct(ids, &rows, number)?,
+                Ids::Texts(ids) => require_distinct(ids, &rows, number)?,
+            }
+            let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
+            let key = hash_parts([bytemuck::cast_slice(&embeddings)].into_iter());
+            let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
+                hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
+            });
+            trials.push(Trial { number, embeddings, truth, ids, key, truth_key });
+        }
+        Ok(Dataset { dim: self.dim, trials, classes })
+    }
+}
+
+fn require_distinct<T: Eq + Hash + std::fmt::Display>(
+    ids: &[T],
+    rows: &[usize],
+    trial: u32,
+) -> Result<(), String> {
+    let mut seen: HashMap<&T, usize> = HashMap::with_capacity(ids.len());
+    for (id, row) in ids.iter().zip(rows) {
+        if let Some(first) = seen.insert(id, *row) {
+            return Err(format!("rows {first} and {row} of trial {trial} have the same id {id}"));
+        }
+    }
+    Ok(())
+}
+
+fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>, String> {
+    if !column.data_type().is_integer() {
+        return Err(format!("the trial column must hold integers, found {}", column.data_type()));
+    }
+    let numbers = convert(column, &DataType::Int64)?;
+    let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
+    (0..numbers.len())
+        .map(|row| {
+            if numbers.is_null(row) {
+                return Err(format!("row {}: the trial is null", first_row + row));
+            }
+            u32::try_from(numbers.value(row)).map_err(|_| {
+                format!("row {}: the trial {} is not between 0 and 2^32", first_row + row, numbers.value(row))
+            })
+        })
+        .collect()
+}
+
+/// The values of a list column, without those that no row refers to, and every row's number of values.
+fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+    fn of_offsets<O: arrow_array::OffsetSizeTrait>(
+        list: &arrow_array::GenericListArray<O>,
+    ) -> (ArrayRef, Vec<usize>) {
+        let offsets = list.offsets();
+        let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+        let lengths = offsets.windows(2).map(|ends| ends[1].as_usize() - ends[0].as_usize()).collect();
+        (list.values().slice(first, last - first), lengths)
+    }
+    if let Some(list) = column.as_fixed_size_list_opt() {
+        let width = list.value_length() as usize;
+        // `values` of a fixed-size list are already those of its slice.
+        return Some((list.values().slice(0, list.len() * width), vec![width; list.len()]));
+    }
+    let small = column.as_list_opt::<i32>().map(of_offsets);
+    small.or_else(|| column.as_list_opt::<i64>().map(of_offsets))
+}
+
+fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &strict).map_err(|error| tidy(&error.to_string()))
+}
+
+/// Arrow's errors begin with their kind; the user needs the rest.
+fn tidy(error: &str) -> String {
+    let text = error.split_once(" error: ").map_or(error, |(_, text)| text);
+    text.strip_prefix("C Data interface error: ").unwrap_or(text).to_owned()
+}
+
+impl Labels {
+    /// Appends a column of values, or of lists of values.
+    fn append(labels: &mut Option<Self>, column: &ArrayRef, what: &str, first_row: usize) -> Result<(), String> {
+        if let Some(row) = (0..column.len()).find(|&row| column.is_null(row)) {
+            return Err(format!("row {}: the {what} is null", first_row + row));
+        }
+        let (values, lengths) = list_parts(column).unwrap_or_else(|| (column.clone(), vec![1; column.len()]));
+        if let Some(row) = lengths.iter().position(|length| *length == 0) {
+            return Err(format!("row {}: the {what} is an empty set", first_row + row));
+        }
+        if let Some(at) = (0..values.len()).find(|&at| values.is_null(at)) {
+            let mut end = 0;
+            let row = lengths.iter().position(|length| {
+                end += length;
+                at < end
+            });
+            return Err(format!("row {}: the {what} has a null in it", first_row + row.unwrap_or(0)));
+        }
+        let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let texts = match values.data_type() {
+            kind if kind.is_integer() => false,
+            kind if is_text(kind) => true,
+            DataType::Dictionary(_, kind) if is_text(kind) => true,
+            kind => return Err(format!("the {what} column must hold integers or strings, found {kind}")),
+        };
+        let labels = labels.get_or_insert_with(|| Self {
+            offsets: vec![0],
+            values: if texts { Values::Texts(Vec::new()) } else { Values::Numbers(Vec::new()) },
+        });
+        match &mut labels.values {
+            Values::Numbers(numbers) if !texts => {
+                let values = convert(&values, &DataType::Int64)?;
+                numbers.extend_from_slice(values.as_primitive::<Int64Type>().values());
+            }
+            Values::Texts(all) if texts => {
+                let values = convert(&values, &DataType::Utf8)?;
+                let values: &StringArray = values.as_string();
+                all.extend(values.iter().flatten().map(str::to_owned));
+            }
+            _ => return Err(format!("the {what} column holds integers in one file and strings in another")),
+        }
+        let mut end = labels.offsets[labels.offsets.len() - 1];
+        labels.offsets.extend(lengths.iter().map(|length| {
+            end += *length as u32;
+            end
+        }));
+        Ok(())
+    }
+
+    /// Numbers the distinct values in their order; returns their names and the sets of numbers.
+    fn number(self) -> (Vec<String>, Sets) {
+        fn of<T: Ord + Hash + Clone + ToString>(values: &[T], offsets: &[u32]) -> (Vec<String>, Sets) {
+            let mut distinct: Vec<T> =
+                values.iter().collect::<std::collections::HashSet<_>>().into_iter().cloned().collect();
+            distinct.sort();
+            let numbers: HashMap<&T, u32> = distinct.iter().zip(0..).collect();
+            let mut sets = Sets::with_capacity(offsets.len(), values.len());
+            let mut set = Vec::new();
+            for ends in offsets.windows(2) {
+                set.clear();
+                set.extend(values[ends[0] as usize..ends[1] as usize].iter().map(|value| numbers[value]));
+                sets.push(&set);
+            }
+            (distinct.iter().map(ToString::to_string).collect(), sets)
+        }
+        match self.values {
+            Values::Numbers(values) => of(&values, &self.offsets),
+            Values::Texts(values) => of(&values, &self.offsets),
+        }
+    }
+}
+
+/// How a file is called in messages: relative to the current folder if it is inside.
+pub(crate) fn display(path: &Path) -> String {
+    let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());
+    current.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,117 @@
+//! Grids: a parameter written `{ grid = [a, b] }` stands for several clusterers, one per value.
+
+use crate::diagnostics::Problem;
+use crate::document::{Node, Value};
+
+/// One choice from every grid of a parameter table.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    /// The parameters with the choices made.
+    pub(crate) params: Node,
+    /// The choices: dotted name and value, in the order written. Empty if there are no grids.
+    pub(crate) choices: Vec<(String, String)>,
+}
+
+impl Point {
+    /// What to call a clusterer named `name` at this point.
+    pub(crate) fn label(&self, name: &str) -> String {
+        let choices = self.choices.iter().map(|(key, value)| format!(" {key}={value}"));
+        choices.fold(name.to_owned(), |label, choice| label + &choice)
+    }
+}
+
+/// All points of the grids in a parameter table, the last grid varying fastest.
+pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
+    let mut points = vec![Point { params: params.clone(), choices: Vec::new() }];
+    let mut grids = Vec::new();
+    find(params, &mut Vec::new(), &mut grids, problems);
+    for (path, values) in grids {
+        points = points
+            .iter()
+            .flat_map(|point| {
+                values.iter().map(|value| {
+                    let mut point = point.clone();
+                    replace(&mut point.params, &path, value);
+                    let text = match value.to_json(&mut Vec::new()) {
+                        serde_json::Value::String(text) => text,
+                        other => other.to_string(),
+                    };
+                    point.choices.push((path.join("."), text));
+                    point
+                })
+            })
+            .collect();
+    }
+    points
+}
+
+fn find(
+    node: &Node,
+    path: &mut Vec<String>,
+    grids: &mut Vec<(Vec<String>, Vec<Node>)>,
+    problems: &mut Vec<Problem>,
+) {
+    let Value::Table(table) = &node.value else { return };
+    for (key, inner) in &table.0 {
+        path.push(key.name.clone());
+        match grid_values(inner) {
+            None => find(inner, path, grids, problems),
+            Some(Value::Array(values)) if !values.is_empty() => grids.push((path.clone(), values.clone())),
+            Some(_) => problems.push(Problem::new(&inner.origin, "`grid` must be a list of at least one value")),
+        }
+        path.pop();
+    }
+}
+
+/// What stands behind `grid` in a table with that key alone.
+fn grid_values(node: &Node) -> Option<&Value> {
+    match &node.value {
+        Value::Table(table) if table.0.len() == 1 => table.get("grid").map(|values| &values.value),
+        _ => None,
+    }
+}
+
+fn replace(node: &mut Node, path: &[String], value: &Node) {
+    let [first, rest @ ..] = path else {
+        *node = value.clone();
+        return;
+    };
+    if let Value::Table(table) = &mut node.value
+        && let Some((_, inner)) = table.0.iter_mut().find(|(key, _)| key.name == *first)
+    {
+        replace(inner, rest, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::Source;
+    use crate::document::Document;
+
+    fn labels(text: &str) -> (Vec<String>, Vec<String>) {
+        let mut problems = Vec::new();
+        let file = Source { name: String::new(), text: text.to_owned() };
+        let params = Document::parse(file, &[], &mut problems).root;
+        let points = expand(&params, &mut problems);
+        let labels = points.iter().map(|point| point.label("X")).collect();
+        (labels, problems.into_iter().map(|problem| problem.text).collect())
+    }
+
+    #[test]
+    fn grids_multiply_and_reach_into_tables() {
+        let (found, _) = labels("a = { grid = [1, 2] }\nb = 3\nc = { d = { grid = ['x', 'y'] } }");
+        assert_eq!(found, ["X a=1 c.d=x", "X a=1 c.d=y", "X a=2 c.d=x", "X a=2 c.d=y"]);
+    }
+
+    #[test]
+    fn no_grid_is_one_point_with_the_plain_name() {
+        assert_eq!(labels("a = 1").0, ["X"]);
+    }
+
+    #[test]
+    fn an_empty_grid_is_a_problem() {
+        assert_eq!(labels("a = { grid = [] }").1, ["`grid` must be a list of at least one value"]);
+        assert_eq!(labels("a = { grid = 3 }").1, ["`grid` must be a list of at least one value"]);
+    }
+}

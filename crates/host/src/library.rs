@@ -1,0 +1,77 @@
+//! From a file to what it offers: all dlopen code, and all unsafe code of the host.
+
+use std::path::Path;
+
+use compflow_api::ForeignLibrary;
+use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
+use libloading::{Library, Symbol};
+
+/// Opens a library by its absolute path and reads its descriptor. The library is never closed again: its
+/// components, and threads and destructors it may have left behind, need its code until the process ends.
+///
+/// # Errors
+/// Why it is not used, naming versions where they matter; the caller names the file.
+pub(crate) fn open(path: &Path) -> Result<ForeignLibrary, String> {
+    // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
+    // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
+    let library = unsafe { Library::new(path) }.map_err(|error| format!("cannot be loaded: {}", cause(&error)))?;
+    // It must stay loaded even if it is refused below: its constructors have run.
+    let library: &'static Library = Box::leak(Box::new(library));
+    // SAFETY: the datum is only read as 16 bytes of plain integers, which is what the symbol stands for.
+    let abi: Symbol<'_, *const RawAbi> = unsafe { library.get(ABI_SYMBOL) }
+        .map_err(|_| format!("is no compflow plugin: it does not export `{ABI_SYMBOL}`"))?;
+    // SAFETY: the address of an exported datum is valid as long as the library is loaded; it may be unaligned if
+    // the library was not made by our api.
+    let abi = unsafe { abi.read_unaligned() };
+    check_abi(&abi)?;
+    // SAFETY: the magic says that the symbol is ours, hence of this type.
+    let entry: Symbol<'_, EntryFn> = unsafe { library.get(ENTRY_SYMBOL) }
+        .map_err(|_| format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`"))?;
+    // SAFETY: the ABI version has been checked, and the library is never closed.
+    unsafe { ForeignLibrary::from_raw(entry()) }.map_err(|error| error.to_string())
+}
+
+fn check_abi(abi: &RawAbi) -> Result<(), String> {
+    if abi.magic != MAGIC {
+        let found = String::from_utf8_lossy(&abi.magic).escape_debug().to_string();
+        return Err(format!("is no compflow plugin: `{ABI_SYMBOL}` begins with \"{found}\", not \"compflow\""));
+    }
+    if abi.abi_version != ABI_VERSION {
+        let older = if abi.abi_version < ABI_VERSION { "the plugin" } else { "compflow" };
+        return Err(format!(
+            "was built for version {} of the plugin interface, and this compflow has version {ABI_VERSION}: \
+             rebuild {older} with the newer compflow-api",
+            abi.abi_version
+        ));
+    }
+    if abi.size < MIN_LIBRARY_SIZE {
+        return Err(format!(
+            "has a truncated descriptor: {} bytes, at least {MIN_LIBRARY_SIZE} expected",
+            abi.size
+        ));
+    }
+    Ok(())
+}
+
+/// The loader's own words; the error itself only says that dlopen failed.
+fn cause(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_mismatch_names_both_numbers_and_which_side_to_rebuild() {
+        let refused = |abi_version, size| check_abi(&RawAbi { magic: MAGIC, abi_version, size }).unwrap_err();
+        assert!(check_abi(&RawAbi { magic: MAGIC, abi_version: ABI_VERSION, size: 4096 }).is_ok());
+        assert_eq!(
+            refused(0, 56),
+            "was built for version 0 of the plugin interface, and this compflow has version 1: \
+             rebuild the plugin with the newer compflow-api"
+        );
+        assert!(refused(9, 56).contains("rebuild compflow with"));
+        assert_eq!(refused(1, 16), "has a truncated descriptor: 16 bytes, at least 56 expected");
+    }
+}

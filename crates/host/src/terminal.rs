@@ -1,0 +1,73 @@
+//! What goes to stderr: progress bars on a terminal, warnings anywhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use compflow_api::Level;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The user's terminal, or the pipe that is in its place.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    bars: MultiProgress,
+    quiet: bool,
+    /// The least important lines that are shown.
+    level: Level,
+}
+
+impl Terminal {
+    /// `quiet` shows nothing but errors. `COMPFLOW_LOG=info` or `debug` shows more than warnings.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let bars = MultiProgress::new();
+        if quiet || !std::io::stderr().is_terminal() {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let level = match std::env::var("COMPFLOW_LOG").as_deref() {
+            Ok("debug") => Level::Debug,
+            Ok("info") => Level::Info,
+            _ => Level::Warn,
+        };
+        Self { bars, quiet, level }
+    }
+
+    /// Shows a line about something, above the bars.
+    pub(crate) fn log(&self, level: Level, about: &str, text: &str) {
+        if level < self.level {
+            return;
+        }
+        let word = match level {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warning",
+        };
+        let about = if about.is_empty() { String::new() } else { format!("{about}: ") };
+        self.say(&format!("{word}: {about}{text}"));
+    }
+
+    /// Shows a line above the bars.
+    pub(crate) fn say(&self, line: &str) {
+        if !self.quiet {
+            self.bars.suspend(|| eprintln!("{line}"));
+        }
+    }
+
+    /// A bar that counts the units of `what`.
+    pub(crate) fn count(&self, what: &str, total: usize) -> ProgressBar {
+        let style = style("{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}, {eta} left");
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(what.to_owned()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
+    /// A line for one piece of work whose progress comes from a component.
+    pub(crate) fn work(&self, what: &str) -> ProgressBar {
+        let style = style("         {spinner} {msg} {pos}/{len} {elapsed}");
+        let bar = self.bars.add(ProgressBar::new(0).with_style(style).with_message(what.to_owned()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

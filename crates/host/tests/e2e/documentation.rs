@@ -1,0 +1,59 @@
+//! Every pipeline and every example in the documentation passes `compflow check`.
+
+use std::path::PathBuf;
+
+use crate::common::{Folder, repository};
+
+#[test]
+fn every_pipeline_in_the_repository_is_right() {
+    let folder = Folder::new();
+    let mut pipelines: Vec<PathBuf> = std::fs::read_dir(repository().join("pipelines"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    pipelines.sort();
+    assert!(pipelines.len() >= 2);
+    let args: Vec<&str> =
+        std::iter::once("check").chain(pipelines.iter().map(|path| path.to_str().unwrap())).collect();
+    folder.run(&args, 0);
+}
+
+/// Sections that a fragment may leave out, as they are added to make it a whole pipeline.
+const REST: [(&str, &str); 2] = [
+    ("[[data]]", "[[data]]\nname = \"rest\"\nloader = \"synthetic\"\nparams = { n = 30, trials = 2 }\n"),
+    ("[[clusterer]]", "[[clusterer]]\nname = \"CAP\"\nuse = \"kmeans\"\nparams = { k = 5 }\n"),
+];
+
+#[test]
+fn every_example_of_the_pipeline_reference_is_right() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(repository().join("data"), folder.path("data")).unwrap();
+    let text = std::fs::read_to_string(repository().join("docs/pipeline.md")).unwrap();
+    let examples: Vec<&str> =
+        text.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    assert!(examples.len() >= 8, "{} examples", examples.len());
+    for (at, example) in examples.iter().enumerate() {
+        let mut pipeline = (*example).to_owned();
+        for (section, rest) in REST {
+            if !pipeline.contains(section) {
+                pipeline = pipeline + "\n" + rest;
+            }
+        }
+        let name = format!("pipelines/example{at}.toml");
+        folder.write(&name, &pipeline);
+        folder.run(&["check", &name], 0);
+    }
+}
+
+#[test]
+fn every_key_of_a_pipeline_is_in_the_reference() {
+    let text = std::fs::read_to_string(repository().join("docs/pipeline.md")).unwrap();
+    let source = std::fs::read_to_string(repository().join("crates/host/src/pipeline.rs")).unwrap();
+    let lists = source.lines().filter(|line| line.contains("_KEYS: &[&str] =") || line.starts_with("    &[\""));
+    let keys: Vec<&str> = lists.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
+    assert!(keys.len() > 20, "{keys:?}");
+    for key in keys {
+        assert!(text.contains(&format!("`{key}`")), "docs/pipeline.md does not explain `{key}`");
+    }
+}

@@ -1,0 +1,12 @@
+//! The command as a user meets it: every component comes from a real dynamic library.
+
+mod bad_data;
+mod bad_libraries;
+mod bad_pipelines;
+mod bad_results;
+mod commands;
+mod common;
+mod documentation;
+mod faults;
+mod resume;
+mod runs;

@@ -1,0 +1,217 @@
+//! Initial centres by greedy k-means++.
+//!
+//! The first centre is any example. Each further one is the best of 2+⌊ln k⌋ examples drawn with a probability
+//! proportional to their squared distance from the nearest centre so far: the one after which these distances sum up
+//! to the least. Cost: n·p·k·ln k.
+//!
+//! Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, pages 1027-1035,
+//! doi:10.5555/1283383.1283494; the trials are those of its section 7 and of scikit-learn.
+
+use compflow_api::{Result, Services};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2};
+use rand::{Rng, RngExt};
+
+use crate::points::Points;
+use crate::workers::Workers;
+
+/// Rows multiplied at a time.
+const ROWS: usize = 1024;
+
+/// Examples tried for each of `k` centres.
+pub(crate) fn trials(k: usize) -> usize {
+    2 + (k as f64).ln() as usize
+}
+
+/// `k` centres, row-major.
+pub(crate) fn seed(
+    points: &Points,
+    k: usize,
+    rng: &mut impl Rng,
+    workers: &Workers,
+    services: &Services<'_>,
+) -> Result<Vec<f32>> {
+    let mut seeding = Seeding::new(points, trials(k), workers, services);
+    let mut centres = Vec::with_capacity(k * points.dim());
+    let first = [rng.random_range(0..points.len())];
+    centres.extend_from_slice(points.row(seeding.take_best(&first)?));
+    let mut drawn = vec![0; trials(k)];
+    for _ in 1..k {
+        drawn.fill_with(|| seeding.draw(rng));
+        centres.extend_from_slice(points.row(seeding.take_best(&drawn)?));
+    }
+    Ok(centres)
+}
+
+/// The squared distance of every point from the nearest of the centres taken so far.
+struct Seeding<'a> {
+    points: &'a Points,
+    workers: &'a Workers,
+    services: &'a Services<'a>,
+    /// Infinite before the first centre is taken.
+    closest: Vec<f32>,
+    /// Σ `closest` of each block.
+    potentials: Vec<f64>,
+    /// What `closest` would be with each of the examples tried: a row per point, a column per trial.
+    tried: Vec<f32>,
+}
+
+impl<'a> Seeding<'a> {
+    fn new(points: &'a Points, trials: usize, workers: &'a Workers, services: &'a Services<'a>) -> Self {
+        let closest = vec![f32::INFINITY; points.len()];
+        Self {
+            points,
+            workers,
+            services,
+            closest,
+            potentials: Vec::new(),
+            tried: vec![0.0; trials * points.len()],
+        }
+    }
+
+    /// Draws a row with a probability proportional to `closest`.
+    fn draw(&self, rng: &mut impl Rng) -> usize {
+        let total: f64 = self.potentials.iter().sum();
+        if total <= 0.0 {
+            // Every point is a centre already; any is as good.
+            return rng.random_range(0..self.points.len());
+        }
+        let mut left = rng.random::<f64>() * total;
+        let mut last = 0;
+        for (block, &potential) in self.potentials.iter().enumerate() {
+            if left >= potential {
+                left -= potential;
+                continue;
+            }
+            let first = block * self.points.block_rows();
+            for (row, &weight) in self.closest.iter().enumerate().skip(first).take(self.points.block_rows()) {
+                if weight > 0.0 {
+                    last = row;
+                }
+                if left < f64::from(weight) {
+                    return row;
+                }
+                left -= f64::from(weight);
+            }
+            return last;
+        }
+        // Rounding used up all blocks: the last row that could have been drawn.
+        self.closest.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+    }
+
+    /// Takes the best of these rows as a centre; returns which.
+    fn take_best(&mut self, rows: &[usize]) -> Result<usize> {
+        let (points, dim, trials) = (self.points, self.points.dim(), rows.len());
+        let centres: Vec<f32> = rows.iter().flat_map(|&row| points.row(row)).copied().collect();
+        let centres = ArrayView2::from_shape((trials, dim), &centres)?;
+        let norms: Vec<f32> = rows.iter().map(|&row| points.norms()[row]).collect();
+        let per_block = points.block_rows();
+        let blocks = points
+            .blocks()
+            .zip(points.norms().chunks(per_block))
+            .zip(self.closest.chunks(per_block))
+            .zip(self.tried.chunks_mut(per_block * trials));
+        let services = self.services;
+        let potentials = self.workers.map(blocks, |(((block, block_norms), closest), tried)| {
+            let mut potentials = vec![0.0; trials];
+            let chunks = block.chunks(ROWS * dim).zip(block_norms.chunks(ROWS)).zip(closest.chunks(ROWS));
+            for (((chunk, chunk_norms), closest), tried) in chunks.zip(tried.chunks_mut(ROWS * trials)) {
+                services.check_cancelled()?;
+                let rows = chunk_norms.len();
+                let chunk = ArrayView2::from_shape((rows, dim), chunk)?;
+                let mut products = ArrayViewMut2::from_shape((rows, trials), &mut *tried)?;
+                general_mat_mul(-2.0, &chunk, &centres.t(), 0.0, &mut products);
+                for ((tried, norm), closest) in tried.chunks_exact_mut(trials).zip(chunk_norms).zip(closest) {
+                    for ((tried, centre_norm), potential) in tried.iter_mut().zip(&norms).zip(&mut potentials) {
+                        *tried = (*tried + (norm + centre_norm)).max(0.0).min(*closest);
+                        *potential += f64::from(*tried);
+                    }
+                }
+            }
+            Ok(potentials)
+        })?;
+        let potential = |trial: usize| potentials.iter().map(|block| block[trial]).sum::<f64>();
+        let best = (0..trials).min_by(|&a, &b| potential(a).total_cmp(&potential(b))).unwrap_or(0);
+        for (closest, tried) in self.closest.iter_mut().zip(self.tried.chunks_exact(trials)) {
+            *closest = tried[best];
+        }
+        self.potentials = potentials.iter().map(|block| block[best]).collect();
+        Ok(rows[best])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::examples;
+
+    fn prepare(values: &[f32], dim: usize) -> Points {
+        Points::new(values.to_vec(), dim, 1024, &Workers::alone(), &Services::none()).unwrap()
+    }
+
+    fn squared(a: &[f32], b: &[f32]) -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+    }
+
+    #[test]
+    fn the_best_of_the_rows_tried_is_taken() {
+        let points = prepare(&examples::uniform(3000, 5, 2), 5);
+        let (workers, services) = (Workers::alone(), Services::none());
+        let mut seeding = Seeding::new(&points, 3, &workers, &services);
+        let mut taken = vec![seeding.take_best(&[17]).unwrap()];
+        for tried in [[3, 1400, 2999], [5, 5, 9], [100, 17, 3]] {
+            let potential = |row: usize| {
+                let centres = || taken.iter().chain(std::iter::once(&row));
+                let nearest = |at: usize| {
+                    centres().map(|&centre| squared(points.row(at), points.row(centre))).fold(f64::MAX, f64::min)
+                };
+                (0..3000).map(nearest).sum::<f64>()
+            };
+            let expected = tried.into_iter().min_by(|&a, &b| potential(a).total_cmp(&potential(b))).unwrap();
+            let least = potential(expected);
+            taken.push(seeding.take_best(&tried).unwrap());
+            assert_eq!(*taken.last().unwrap(), expected);
+            let found: f64 = seeding.potentials.iter().sum();
+            assert!((found - least).abs() < 1e-5 * least, "{found} instead of {least}");
+        }
+    }
+
+    #[test]
+    fn rows_are_drawn_in_proportion_to_their_distance() {
+        let points = prepare(&[0.0, 1.0, 0.0, 3.0], 1);
+        let (workers, services) = (Workers::alone(), Services::none());
+        let mut seeding = Seeding::new(&points, 1, &workers, &services);
+        seeding.take_best(&[0]).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut drawn = [0; 4];
+        for _ in 0..10_000 {
+            drawn[seeding.draw(&mut rng)] += 1;
+        }
+        // Squared distances 1 and 9; the standard deviation of the first count is 30.
+        assert_eq!((drawn[0], drawn[2]), (0, 0));
+        assert!((850..1150).contains(&drawn[1]), "{drawn:?}");
+    }
+
+    #[test]
+    fn fewer_distinct_points_than_centres_are_no_obstacle() {
+        let points = prepare(&[2.0; 12], 3);
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let centres = seed(&points, 4, &mut rng, &Workers::alone(), &Services::none()).unwrap();
+        assert_eq!(centres, [0.0; 12]);
+    }
+
+    #[test]
+    fn separated_groups_get_a_centre_each() {
+        let (values, truth) = examples::blobs(20, 60, 4, 3);
+        let points = prepare(&values, 4);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let centres = seed(&points, 20, &mut rng, &Workers::alone(), &Services::none()).unwrap();
+        let group = |centre: &[f32]| truth[(0..points.len()).position(|row| points.row(row) == centre).unwrap()];
+        let mut groups: Vec<u32> = centres.chunks_exact(4).map(group).collect();
+        groups.sort_unstable();
+        assert_eq!(groups, (0..20).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,173 @@
+//! Examples prepared for distances by matrix products.
+//!
+//! ‖x-c‖² = ‖x‖² - 2x·c + ‖c‖² turns all distances into one matrix product, at the price of cancellation if the data
+//! lie far from the origin and of overflow if they are huge. So they are centred, and divided by a power of two that
+//! brings them below 1, which changes no digit. Sums over examples are taken per block and then over blocks.
+
+use compflow_api::{Result, Services};
+use ndarray::ArrayView1;
+
+use crate::workers::Workers;
+
+/// Blocks hold a multiple of this many rows.
+const GRAIN: usize = 1024;
+/// Most blocks: enough to keep many threads busy to the end.
+const MOST_BLOCKS: usize = 128;
+/// Fewest blocks, if there are rows enough.
+const FEWEST_BLOCKS: usize = 8;
+/// Numbers that all blocks' partial sums together should not exceed: 32 MiB of f64.
+const PARTIAL_NUMBERS: usize = 1 << 22;
+
+/// How many rows a block has if each block sums up `partial` numbers. No matter how many threads there are.
+pub(crate) fn block_rows(rows: usize, partial: usize) -> usize {
+    let blocks = (PARTIAL_NUMBERS / partial.max(1)).clamp(FEWEST_BLOCKS, MOST_BLOCKS);
+    rows.div_ceil(blocks).next_multiple_of(GRAIN)
+}
+
+/// Centred and scaled examples.
+pub(crate) struct Points {
+    /// Row-major.
+    values: Vec<f32>,
+    dim: usize,
+    block_rows: usize,
+    /// ‖x‖² of every row.
+    norms: Vec<f32>,
+    /// Σ‖x‖², which is the sum of squared distances from the mean.
+    scatter: f64,
+    /// What was subtracted.
+    mean: Vec<f64>,
+    /// What was multiplied with after that.
+    scale: f64,
+}
+
+impl Points {
+    /// Prepares rows of `dim` numbers, for blocks of `block_rows` rows.
+    pub(crate) fn new(
+        mut values: Vec<f32>,
+        dim: usize,
+        block_rows: usize,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Self> {
+        let rows = values.len() / dim;
+        let totals = workers.map(values.chunks(block_rows * dim), |block| {
+            services.check_cancelled()?;
+            let (mut sums, mut largest) = (vec![0.0; dim], 0.0f32);
+            for row in block.chunks_exact(dim) {
+                for (sum, &value) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(value);
+                    largest = largest.max(value.abs());
+                }
+            }
+            Ok((sums, largest))
+        })?;
+        let mut mean = vec![0.0; dim];
+        for (sums, _) in &totals {
+            mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
+        }
+        mean.iter_mut().for_each(|mean| *mean /= rows as f64);
+        // No value is farther than this from a mean of such values.
+        let reach = 2.0 * totals.iter().fold(0.0, |largest, total| f64::max(largest, f64::from(total.1)));
+        let scale = if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 };
+
+        let mut norms = vec![0.0; rows];
+        let blocks = values.chunks_mut(block_rows * dim).zip(norms.chunks_mut(block_rows));
+        let scatters = workers.map(blocks, |(block, norms)| {
+            services.check_cancelled()?;
+            let mut squares = vec![0.0; dim];
+            for (row, norm) in block.chunks_exact_mut(dim).zip(norms) {
+                for ((value, mean), square) in row.iter_mut().zip(&mean).zip(&mut squares) {
+                    *value = ((f64::from(*value) - mean) * scale) as f32;
+                    *square += f64::from(*value) * f64::from(*value);
+                }
+                let row = ArrayView1::from(&*row);
+                *norm = row.dot(&row);
+            }
+            Ok(squares.iter().sum::<f64>())
+        })?;
+        Ok(Self { values, dim, block_rows, norms, scatter: scatters.iter().sum(), mean, scale })
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.norms.len()
+    }
+
+    /// How long each is.
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Rows per block; the last has fewer.
+    pub(crate) fn block_rows(&self) -> usize {
+        self.block_rows
+    }
+
+    /// The values of each block, row-major.
+    pub(crate) fn blocks(&self) -> std::slice::Chunks<'_, f32> {
+        self.values.chunks(self.block_rows * self.dim)
+    }
+
+    /// ‖x‖² of every point.
+    pub(crate) fn norms(&self) -> &[f32] {
+        &self.norms
+    }
+
+    /// Σ‖x‖².
+    pub(crate) fn scatter(&self) -> f64 {
+        self.scatter
+    }
+
+    /// One point.
+    pub(crate) fn row(&self, index: usize) -> &[f32] {
+        &self.values[index * self.dim..][..self.dim]
+    }
+
+    /// A point in the coordinates that the data came in.
+    pub(crate) fn restore<'a>(&'a self, point: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+        point.iter().zip(&self.mean).map(|(&value, mean)| (f64::from(value) / self.scale + mean) as f32)
+    }
+
+    /// A squared distance in the units that the data came in.
+    pub(crate) fn restore_squared(&self, distance: f64) -> f64 {
+        distance / self.scale / self.scale
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(values: &[f32], dim: usize) -> Points {
+        Points::new(values.to_vec(), dim, GRAIN, &Workers::alone(), &Services::none()).unwrap()
+    }
+
+    #[test]
+    fn they_are_centred_below_one_and_can_be_restored() {
+        let found = points(&[1.0, 10.0, 2.0, 30.0], 2);
+        assert_eq!(found.mean, [1.5, 20.0]);
+        assert_eq!(found.scale, 1.0 / 64.0);
+        assert_eq!(found.row(1), [0.5 / 64.0, 10.0 / 64.0]);
+        assert_eq!(found.restore(found.row(1)).collect::<Vec<_>>(), [2.0, 30.0]);
+        assert_eq!(found.restore_squared(found.scatter()), 2.0 * (0.25 + 100.0));
+        assert_eq!(found.norms()[0], (0.25 + 100.0) / 4096.0);
+    }
+
+    #[test]
+    fn huge_and_tiny_values_keep_their_digits() {
+        let huge = points(&[f32::MAX, f32::MIN, 0.0], 1);
+        assert!(huge.norms().iter().all(|norm| norm.is_finite()));
+        assert_eq!(huge.restore(huge.row(0)).collect::<Vec<_>>(), [f32::MAX]);
+        let tiny = points(&[1e-30, 3e-30], 1);
+        assert!(tiny.norms()[0] > 0.01);
+        assert_eq!(points(&[7.0, 7.0], 1).scatter(), 0.0);
+        assert_eq!(points(&[0.0, 0.0], 1).scale, 1.0);
+    }
+
+    #[test]
+    fn blocks_are_few_where_their_sums_are_large() {
+        assert_eq!(block_rows(1, 1), GRAIN);
+        assert_eq!(block_rows(1_000_000, 480), 8 * GRAIN);
+        assert_eq!(block_rows(1_000_000, 1 << 30), 123 * GRAIN);
+    }
+}

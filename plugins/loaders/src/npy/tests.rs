@@ -1,0 +1,172 @@
+//! Tests of the loader `npy`, on files made by hand.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use compflow_api::{Host, Sets};
+
+use super::*;
+use crate::testing::{concat, load, load_with, refusal};
+
+/// Writes an array in the npy format.
+fn write(path: &Path, dtype: &str, fortran: bool, shape: &str, data: &[u8]) -> PathBuf {
+    let order = if fortran { "True" } else { "False" };
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend(data);
+    std::fs::write(path, bytes).unwrap();
+    path.to_owned()
+}
+
+fn request(path: &Path) -> LoadRequest<'_> {
+    LoadRequest { path: Some(path), embedding: Some("any"), ..Default::default() }
+}
+
+/// The numbers of all rows as f64.
+fn numbers(batches: &[RecordBatch]) -> Vec<f64> {
+    let matrix = concat(batches)["embedding"].as_fixed_size_list().values().clone();
+    arrow_cast::cast(&matrix, &DataType::Float64).unwrap().as_primitive::<Float64Type>().values().to_vec()
+}
+
+/// Three rows of two, with labels in a file of this kind; the true sets that come out.
+fn truth(dtype: &str, shape: &str, data: &[u8]) -> Result<ArrayRef> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder.path().join("x.npy"), "<f4", false, "(3, 2)", &[0; 24]);
+    let labels = write(&folder.path().join("x.labels.npy"), dtype, false, shape, data);
+    let params = format!(r#"{{"labels": {:?}}}"#, labels.parent().unwrap().join("{stem}.labels.npy"));
+    let request = LoadRequest { truth: Some("any"), ..request(&path) };
+    Ok(concat(&load::<Npy>(&params, &request, 1)?)["truth"].clone())
+}
+
+#[test]
+fn every_type_order_and_byte_order_gives_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let rows = [1.0, 2.0, 3.0, -0.5, 0.25, 1024.0];
+    let columns = [1.0, -0.5, 2.0, 0.25, 3.0, 1024.0];
+    for (fortran, values) in [(false, rows), (true, columns)] {
+        let bytes = |encode: &dyn Fn(f64) -> Vec<u8>| values.iter().flat_map(|value| encode(*value)).collect();
+        let cases: [(&str, DataType, Vec<u8>); 6] = [
+            ("<f2", DataType::Float16, bytes(&|value| f16::from_f64(value).to_le_bytes().to_vec())),
+            (">f2", DataType::Float16, bytes(&|value| f16::from_f64(value).to_be_bytes().to_vec())),
+            ("<f4", DataType::Float32, bytes(&|value| (value as f32).to_le_bytes().to_vec())),
+            (">f4", DataType::Float32, bytes(&|value| (value as f32).to_be_bytes().to_vec())),
+            ("<f8", DataType::Float64, bytes(&|value| value.to_le_bytes().to_vec())),
+            (">f8", DataType::Float64, bytes(&|value| value.to_be_bytes().to_vec())),
+        ];
+        for (dtype, expected, data) in cases {
+            write(&path, dtype, fortran, "(2, 3)", &data);
+            let found = load::<Npy>("{}", &request(&path), 1).unwrap();
+            assert_eq!(found[0].num_columns(), 1);
+            assert_eq!(found[0]["embedding"].as_fixed_size_list().value_type(), expected);
+            assert_eq!(numbers(&found), rows, "{dtype} {fortran}");
+        }
+    }
+}
+
+#[test]
+fn large_arrays_come_in_several_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (1 << 16) + 3;
+    let columns: Vec<f32> =
+        (0..2).flat_map(|column| (0..rows).map(move |row| (2 * row + column) as f32)).collect();
+    let data: Vec<u8> = columns.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let path = write(&folder.path().join("x.npy"), "<f4", true, &format!("({rows}, 2)"), &data);
+    let found = load::<Npy>("{}", &request(&path), 1).unwrap();
+    assert_eq!(found.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [1 << 16, 3]);
+    assert!(numbers(&found).iter().copied().eq((0..2 * rows).map(f64::from)));
+}
+
+#[test]
+fn integer_labels_keep_their_values() {
+    let found = truth("|i1", "(3,)", &[5, 0, 0xff]).unwrap();
+    assert_eq!(found.as_primitive::<Int64Type>().values(), &[5, 0, -1]);
+    let found = truth(">u2", "(3,)", &[0, 1, 1, 0, 0xff, 0xff]).unwrap();
+    assert_eq!(found.as_primitive::<UInt64Type>().values(), &[1, 256, 65535]);
+    let bytes: Vec<u8> = [i64::MIN, 7, i64::MAX].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let found = truth("<i8", "(3,)", &bytes).unwrap();
+    assert_eq!(found.as_primitive::<Int64Type>().values(), &[i64::MIN, 7, i64::MAX]);
+}
+
+#[test]
+fn string_labels_lose_their_padding() {
+    let big: Vec<u8> = ["fig", "ä", ""]
+        .iter()
+        .flat_map(|text| text.chars().chain(std::iter::repeat('\0')).take(3).collect::<Vec<_>>())
+        .flat_map(|character| u32::from(character).to_be_bytes())
+        .collect();
+    let found = truth(">U3", "(3,)", &big).unwrap();
+    assert_eq!(found.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["fig", "ä", ""]);
+    let error = truth("<U1", "(3,)", &[b'a', 0, 0, 0, 0, 0xd8, 0, 0, 0, 0, 0, 0]).unwrap_err().to_string();
+    assert!(error.ends_with("x.labels.npy: row 1 is not a valid string"), "{error}");
+}
+
+#[test]
+fn an_indicator_matrix_becomes_sets_and_may_leave_one_empty() {
+    let expected = Sets::from_iter([vec![0, 2], vec![], vec![1]]);
+    let found = truth("|b1", "(3, 3)", &[1, 0, 1, 0, 0, 0, 0, 1, 0]).unwrap();
+    assert_eq!(Sets::from_arrow(&found).unwrap(), expected);
+    let wide: Vec<u8> = [1, 0, 1, 0, 0, 0, 0, 1, 0].iter().flat_map(|value: &u32| value.to_le_bytes()).collect();
+    assert_eq!(Sets::from_arrow(&truth("<i4", "(3, 3)", &wide).unwrap()).unwrap(), expected);
+    let error = truth("|u1", "(3, 1)", &[0, 1, 4]).unwrap_err().to_string();
+    assert!(error.contains("column 0 of row 2 holds neither 0 nor 1"), "{error}");
+}
+
+#[test]
+fn labels_of_another_number_or_kind_are_refused() {
+    let error = truth("|u1", "(4,)", &[0, 1, 4, 4]).unwrap_err().to_string();
+    assert!(error.contains("x.labels.npy has 4 rows, but ") && error.ends_with("x.npy has 3"), "{error}");
+    let error = truth("<f2", "(3,)", &[0; 6]).unwrap_err().to_string();
+    assert!(error.contains("holds 3 values of type <f2, expected one integer or string"), "{error}");
+}
+
+#[test]
+fn labels_are_looked_for_where_the_host_says() {
+    struct Elsewhere(PathBuf);
+    impl Host for Elsewhere {
+        fn input(&self, path: &str) -> Result<PathBuf> {
+            Ok(self.0.join(path))
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder.path().join("x.npy"), "<f4", false, "(2, 1)", &[0; 8]);
+    write(&folder.path().join("y-x.npy"), "|u1", false, "(2,)", &[3, 4]);
+    let services = Services { host: &Elsewhere(folder.path().to_owned()), ..Services::none() };
+    let found = load_with::<Npy>(r#"{"labels": "y-{stem}.npy"}"#, &request(&path), &services).unwrap();
+    assert_eq!(concat(&found)["truth"].as_primitive::<UInt64Type>().values(), &[3, 4]);
+}
+
+#[test]
+fn columns_that_an_array_cannot_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder.path().join("x.npy"), "<f4", false, "(2, 1)", &[0; 8]);
+    let text = refusal::<Npy>("{}", &LoadRequest { trial: Some("t"), ..request(&path) });
+    assert_eq!(text, format!("no `trial` column `t` in {}: npy files have no columns", path.display()));
+    let text = refusal::<Npy>("{}", &LoadRequest { truth: Some("t"), ..request(&path) });
+    assert_eq!(text, "`labels` is missing: npy files have no column of true sets");
+}
+
+#[test]
+fn files_that_are_no_matrix_of_numbers_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let refused = || refusal::<Npy>("{}", &request(&path)).replace(&path.display().to_string(), "x");
+    let with = |dtype: &str, shape: &str| {
+        write(&path, dtype, false, shape, &[0; 64]);
+        refused()
+    };
+    std::fs::write(&path, "no array at all").unwrap();
+    assert_eq!(refused(), "x is not an npy file: magic not found for NPY file");
+    let floats = "expected one row of 16, 32 or 64-bit floating-point numbers per example";
+    assert_eq!(with("<i4", "(4, 4)"), format!("x holds 4 × 4 values of type <i4, {floats}"));
+    assert_eq!(with("<f4", "(16,)"), format!("x holds 16 values of type <f4, {floats}"));
+    assert_eq!(with("<f4", "(4, 0)"), format!("x holds 4 × 0 values of type <f4, {floats}"));
+    assert_eq!(with("<f4", "(2, 2, 4)"), "x has 3 axes, expected one or two");
+    assert_eq!(with("|O", "(2, 2)"), "x holds values of type |O, which have no fixed size");
+    assert_eq!(with("<f4", "(5, 4)"), "x is cut off: it has 134 bytes, too few for 5 rows of 4 values of 4 bytes");
+    let huge = with("<f4", "(18446744073709551615, 18446744073709551615)");
+    assert!(huge.starts_with("x is cut off: "), "{huge}");
+}

@@ -1,0 +1,83 @@
+//! True sets from an npy file: one label per example, as a number or a string, or an indicator matrix.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, StringArray, UInt64Array};
+use compflow_api::{Error, Result, Sets};
+use npyz::TypeChar;
+
+use crate::npy_file::NpyFile;
+
+/// Reads one label or set for each of `rows` examples of the file `data`.
+///
+/// # Errors
+/// If there are more or fewer, or the array is of another kind.
+pub(crate) fn read_labels(path: &Path, data: &Path, rows: usize) -> Result<ArrayRef> {
+    let mut file = NpyFile::open(path)?;
+    if file.rows != rows {
+        let (path, data) = (path.display(), data.display());
+        return Err(Error::new(format!("{path} has {} rows, but {data} has {rows}", file.rows)));
+    }
+    let bytes = file.read(0..rows)?;
+    let values = bytes.chunks_exact(file.item);
+    match (file.axes, file.kind()) {
+        (1, TypeChar::Int) if file.item <= 8 => Ok(Arc::new(Int64Array::from_iter_values(
+            values.map(|value| i64::from_le_bytes(widened(value, true))),
+        ))),
+        (1, TypeChar::Uint) if file.item <= 8 => {
+            let values = values.map(|value| u64::from_le_bytes(widened(value, false)));
+            Ok(Arc::new(UInt64Array::from_iter_values(values)))
+        }
+        (1, TypeChar::UnicodeStr) => Ok(Arc::new(strings(values, path)?)),
+        (2, TypeChar::Bool | TypeChar::Int | TypeChar::Uint) => indicated(&file, values),
+        _ => Err(file.unexpected("one integer or string per example, or an indicator matrix of 0 and 1")),
+    }
+}
+
+/// An integer of up to 64 bits as one of 64.
+fn widened(value: &[u8], signed: bool) -> [u8; 8] {
+    let negative = signed && value.last().is_some_and(|byte| byte & 0x80 != 0);
+    let mut wide = [if negative { 0xff } else { 0 }; 8];
+    wide[..value.len()].copy_from_slice(value);
+    wide
+}
+
+/// Strings of 32-bit characters, padded with zeros.
+fn strings<'a>(values: impl Iterator<Item = &'a [u8]>, path: &Path) -> Result<StringArray> {
+    let decoded: Result<Vec<String>> = values
+        .enumerate()
+        .map(|(row, value)| {
+            let characters = value.as_chunks::<4>().0.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
+            let text: Option<String> = characters.collect();
+            let text =
+                text.ok_or_else(|| Error::new(format!("{}: row {row} is not a valid string", path.display())))?;
+            Ok(text.trim_end_matches('\0').to_owned())
+        })
+        .collect();
+    Ok(decoded?.into())
+}
+
+/// The set of each row: its columns that hold 1.
+fn indicated<'a>(file: &NpyFile, mut values: impl Iterator<Item = &'a [u8]>) -> Result<ArrayRef> {
+    let mut sets = Sets::with_capacity(file.rows, file.rows);
+    let mut set = Vec::new();
+    for row in 0..file.rows {
+        set.clear();
+        for (column, value) in values.by_ref().take(file.columns).enumerate() {
+            match value {
+                [0, rest @ ..] if rest.iter().all(|byte| *byte == 0) => {}
+                [1, rest @ ..] if rest.iter().all(|byte| *byte == 0) => set.push(column as u32),
+                _ => {
+                    let path = file.path().display();
+                    return Err(Error::new(format!(
+                        "{path}: column {column} of row {row} holds neither 0 nor 1; an array with two axes is an \
+                         indicator matrix, and labels have one axis"
+                    )));
+                }
+            }
+        }
+        sets.push(&set);
+    }
+    Ok(Arc::new(sets.to_arrow()))
+}

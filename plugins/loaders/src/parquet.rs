@@ -1,0 +1,214 @@
+//! The loader `parquet`: Parquet files, only the wanted columns, row groups in parallel.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_schema::ArrowError;
+use compflow_api::{Batches, Component, Error, Flags, LoadRequest, Loader, Result, Services};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::parts::{Part, Parts, stream};
+use crate::select::{Selection, Where, check_where};
+use crate::source::{damaged, decode, decoded, in_stream, open, path, rows_per_batch};
+
+/// Reads a Parquet file.
+///
+/// Only the columns that are used are read, and row groups are decoded in parallel. Embeddings are lists or fixed-size
+/// lists of numbers; true sets are lists of integers or strings, or single ones.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Params {
+    /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
+    /// is a string, a number, true or false.
+    r#where: Where,
+}
+
+struct Parquet(Params);
+compflow_api::register!(loader Parquet);
+
+impl Component for Parquet {
+    const NAME: &'static str = "parquet";
+    const SUMMARY: &'static str = "Parquet files";
+    const FLAGS: Flags = Flags::NEEDS_PATH;
+    type Params = Params;
+
+    fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
+        check_where(&params.r#where)?;
+        Ok(Self(params))
+    }
+}
+
+impl Loader for Parquet {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
+        let path = path(request)?;
+        let file = open(path)?;
+        let metadata = decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?))
+            .map_err(|text| Error::new(format!("{} is not a Parquet file: {text}", path.display())))?;
+        let selection = Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
+        let schema = selection.schema();
+        stream(RowGroups::new(path, metadata, selection), schema, services.threads)
+    }
+}
+
+/// The row groups of a file.
+struct RowGroups {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    selection: Arc<Selection>,
+    batch_rows: usize,
+}
+
+impl RowGroups {
+    fn new(path: &Path, metadata: ArrowReaderMetadata, selection: Selection) -> Self {
+        let emitted = ProjectionMask::roots(metadata.parquet_schema(), selection.emitted());
+        let bytes: i64 = metadata
+            .metadata()
+            .row_groups()
+            .iter()
+            .flat_map(|group| group.columns().iter().enumerate())
+            .filter(|(leaf, _)| emitted.leaf_included(*leaf))
+            .map(|(_, column)| column.uncompressed_size().max(0))
+            .fold(0, i64::saturating_add);
+        let rows = metadata.metadata().file_metadata().num_rows().max(1);
+        Self {
+            path: path.to_owned(),
+            metadata,
+            selection: selection.into(),
+            batch_rows: rows_per_batch((bytes / rows) as usize),
+        }
+    }
+}
+
+impl Parts for RowGroups {
+    fn count(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    fn open(&self, part: usize) -> Result<Part, ArrowError> {
+        let path = self.path.clone();
+        // Opened anew, because duplicates of a file share their position, and row groups are read at the same time.
+        let file = open(&path).map_err(in_stream)?;
+        let roots =
+            |columns: &[usize]| ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied());
+        let (emitted, tested) = (self.selection.emitted(), self.selection.tested());
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_row_groups(vec![part])
+            .with_batch_size(self.batch_rows)
+            .with_projection(roots(&emitted));
+        if !tested.is_empty() {
+            let (selection, mask) = (self.selection.clone(), roots(&tested));
+            let predicate = ArrowPredicateFn::new(mask, move |batch| selection.mask(&batch, &tested));
+            builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+        }
+        // Conditions are evaluated here already.
+        let reader = decode(|| Ok(builder.build()?)).map_err(|text| damaged(&path, text))?;
+        let selection = self.selection.clone();
+        Ok(Box::new(decoded(path, reader, move |batch| selection.rename(batch, &emitted))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+    use crate::testing::{ask, concat, fruits, load, refusal, request};
+
+    /// Writes the fruits in row groups of four.
+    fn written(folder: &Path) -> PathBuf {
+        let path = folder.join("fruits.parquet");
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(4)).build();
+        let mut writer =
+            ArrowWriter::try_new(File::create(&path).unwrap(), fruits().schema(), Some(properties)).unwrap();
+        writer.write(&fruits()).unwrap();
+        writer.close().unwrap();
+        path
+    }
+
+    #[test]
+    fn the_wanted_columns_come_out_renamed_with_any_number_of_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        for threads in [1, 2, 8] {
+            let found = load::<Parquet>("{}", &request(&path), threads).unwrap();
+            assert_eq!(concat(&found), ask(&fruits(), &request(&path)), "{threads}");
+        }
+    }
+
+    #[test]
+    fn conditions_leave_out_rows_and_their_columns_do_not_come_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let request = LoadRequest { path: Some(&path), embedding: Some("vector"), ..Default::default() };
+        for threads in [1, 3] {
+            let found = load::<Parquet>(r#"{"where": {"fold": 1, "kind": "pear"}}"#, &request, threads).unwrap();
+            let all = ask(&fruits(), &request);
+            assert_eq!(concat(&found), concat(&[all.slice(4, 1), all.slice(7, 1)]));
+        }
+    }
+
+    #[test]
+    fn a_column_may_be_tested_and_emitted_under_several_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let request =
+            LoadRequest { path: Some(&path), trial: Some("fold"), id: Some("fold"), ..Default::default() };
+        let found = concat(&load::<Parquet>(r#"{"where": {"fold": 2}}"#, &request, 2).unwrap());
+        assert_eq!(found, ask(&fruits(), &request).slice(8, 2));
+        assert_eq!(found.num_columns(), 2);
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let request = LoadRequest { path: Some(&path), embedding: Some("vectors"), ..Default::default() };
+        assert_eq!(
+            refusal::<Parquet>("{}", &request),
+            format!(
+                "no column `vectors` in {}; did you mean `vector`? there are `fold`, `kind`, `vector`, `sets`",
+                path.display()
+            )
+        );
+    }
+
+    #[test]
+    fn a_condition_that_is_no_scalar_is_refused_at_once() {
+        assert_eq!(
+            refusal::<Parquet>(r#"{"where": {"fold": [1]}}"#, &LoadRequest::default()),
+            "`where.fold` must be a string, a number, true or false, found [1]"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_no_parquet_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text.parquet");
+        std::fs::write(&path, "some text that is long enough to have a footer").unwrap();
+        let text = refusal::<Parquet>("{}", &request(&path));
+        assert!(text.starts_with(&format!("{} is not a Parquet file: ", path.display())), "{text}");
+        let text = refusal::<Parquet>("{}", &LoadRequest::default());
+        assert_eq!(text, "no `path`: this loader reads a file");
+    }
+
+    #[test]
+    fn a_damaged_page_is_an_error_that_names_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4..200].fill(0xff);
+        std::fs::write(&path, bytes).unwrap();
+        for threads in [1, 2] {
+            let text = load::<Parquet>("{}", &request(&path), threads).unwrap_err().to_string();
+            assert!(text.contains(&format!("{} is damaged: ", path.display())), "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the loaders that read a file share: finding it, opening it, and saying what is wrong with it.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use compflow_api::{Error, LoadRequest, Result};
+
+/// The memory that a batch should take: large enough to amortise its overhead, small enough to keep a few.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The file that a request names.
+pub(crate) fn path<'a>(request: &LoadRequest<'a>) -> Result<&'a Path> {
+    request.path.ok_or_else(|| Error::new("no `path`: this loader reads a file"))
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|error| cannot_open(path, error))?;
+    // A folder can be opened, and fails only when it is read, with a text about neither.
+    if file.metadata().map_err(|error| cannot_open(path, error))?.is_dir() {
+        return Err(Error::new(format!("{} is a folder, expected a file", path.display())));
+    }
+    Ok(file)
+}
+
+fn cannot_open(path: &Path, error: std::io::Error) -> Error {
+    Error::new(format!("cannot open {}: {error}", path.display()))
+}
+
+/// A fault found in the middle of a stream, with the file named.
+pub(crate) fn damaged(path: &Path, what: impl Display) -> ArrowError {
+    in_stream(format!("{} is damaged: {what}", path.display()))
+}
+
+/// A text as the error of a stream.
+pub(crate) fn in_stream(text: impl Display) -> ArrowError {
+    ArrowError::from_external_error(text.to_string().into())
+}
+
+/// Runs a decoder; what went wrong comes back as a text. Decoders of Arrow and Parquet panic on some damaged files,
+/// which says no more about the loader than an error does.
+pub(crate) fn decode<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(text),
+        Err(panic) => Err(match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_owned(),
+            (_, Some(text)) => text.clone(),
+            _ => "the decoder gave up".to_owned(),
+        }),
+    }
+}
+
+/// The error without the name of its kind.
+fn text(error: ArrowError) -> String {
+    match error {
+        ArrowError::ParquetError(text) => text.trim_start_matches("Parquet error: ").to_owned(),
+        ArrowError::ParseError(text)
+        | ArrowError::IpcError(text)
+        | ArrowError::IoError(text, _)
+        | ArrowError::InvalidArgumentError(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The batches of a reader of this file, each passed through `select`, until one fails.
+pub(crate) fn decoded(
+    path: PathBuf,
+    mut reader: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    select: impl Fn(&RecordBatch) -> Result<RecordBatch, ArrowError>,
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> {
+    until_failure(std::iter::from_fn(move || {
+        let next = decode(|| reader.next().map(|batch| select(&batch?)).transpose());
+        next.map_err(|text| damaged(&path, text)).transpose()
+    }))
+}
+
+/// The batches up to the first error.
+pub(crate) fn until_failure(
+    mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> {
+    // Not `map_while`, which would ask a reader that failed once more.
+    let mut failed = false;
+    std::iter::from_fn(move || {
+        let batch = if failed { None } else { batches.next() };
+        failed = batch.as_ref().is_none_or(Result::is_err);
+        batch
+    })
+}
+
+/// How many rows of this size make a batch.
+pub(crate) fn rows_per_batch(bytes_per_row: usize) -> usize {
+    (BATCH_BYTES / bytes_per_row.max(1)).clamp(1, 1 << 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("none.parquet");
+        let text = open(&missing).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("cannot open {}: ", missing.display())), "{text}");
+        let text = open(folder.path()).unwrap_err().to_string();
+        assert_eq!(text, format!("{} is a folder, expected a file", folder.path().display()));
+    }
+
+    #[test]
+    fn a_decoder_that_fails_or_panics_ends_the_stream_with_the_file_named() {
+        let batch = || RecordBatch::new_empty(arrow_schema::Schema::empty().into());
+        let refuse = |_: &RecordBatch| Err(ArrowError::ParseError("odd".to_owned()));
+        let panics = |_: &RecordBatch| panic!("odd");
+        let ends = |batches: &mut dyn Iterator<Item = Result<RecordBatch, ArrowError>>| {
+            let text = batches.next().unwrap().unwrap_err().to_string();
+            assert_eq!(text, "External error: t is damaged: odd");
+            assert!(batches.next().is_none());
+        };
+        ends(&mut decoded("t".into(), [Ok(batch()), Ok(batch())].into_iter(), refuse));
+        ends(&mut decoded("t".into(), [Ok(batch()), Ok(batch())].into_iter(), panics));
+    }
+
+    #[test]
+    fn batches_have_a_size_in_bytes_and_a_limit_in_rows() {
+        assert_eq!(rows_per_batch(32 * 4), 1 << 16);
+        assert_eq!(rows_per_batch(1 << 20), 8);
+        assert_eq!(rows_per_batch(1 << 30), 1);
+        assert_eq!(rows_per_batch(0), 1 << 16);
+    }
+}

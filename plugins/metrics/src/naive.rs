@@ -1,0 +1,119 @@
+//! The metrics written down as they are defined, over all pairs of examples: what the tests compare with.
+
+use std::collections::BTreeSet;
+
+use compflow_api::Sets;
+use proptest::prelude::*;
+
+/// True and predicted labels of 1 to 40 examples, with up to 4 of 5 members each.
+pub(crate) fn labels() -> impl Strategy<Value = (Sets, Sets)> {
+    let set = || prop::collection::btree_set(0..5u32, 1..=4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
+    prop::collection::vec((set(), set()), 1..=40).prop_map(|rows| {
+        let (truth, predicted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+        (Sets::from_iter(truth), Sets::from_iter(predicted))
+    })
+}
+
+fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |i| (0..n).filter(move |&j| i != j).map(move |j| (i, j)))
+}
+
+fn shared(a: &[u32], b: &[u32]) -> usize {
+    a.iter().filter(|member| b.contains(member)).count()
+}
+
+/// Rand index and Cohen's κ of a relation between two sets.
+fn agreement(truth: &Sets, predicted: &Sets, holds: impl Fn(&[u32], &[u32]) -> bool) -> [f64; 2] {
+    let [mut tp, mut fp, mut fn_, mut tn] = [0i64; 4];
+    for (i, j) in pairs(truth.len()) {
+        match (holds(&predicted[i], &predicted[j]), holds(&truth[i], &truth[j])) {
+            (true, true) => tp += 1,
+            (true, false) => fp += 1,
+            (false, true) => fn_ += 1,
+            (false, false) => tn += 1,
+        }
+    }
+    if fp + fn_ == 0 {
+        return [1.0, 1.0];
+    }
+    let kappa = 2.0 * (tp * tn - fn_ * fp) as f64 / ((tp + fn_) * (fn_ + tn) + (tp + fp) * (fp + tn)) as f64;
+    [(tp + tn) as f64 / (tp + fp + fn_ + tn) as f64, kappa]
+}
+
+pub(crate) fn cri(truth: &Sets, predicted: &Sets) -> Vec<f64> {
+    agreement(truth, predicted, |a, b| b.iter().all(|member| a.contains(member))).to_vec()
+}
+
+pub(crate) fn ari(truth: &Sets, predicted: &Sets) -> f64 {
+    agreement(truth, predicted, |a, b| a == b)[1]
+}
+
+pub(crate) fn omega(truth: &Sets, predicted: &Sets) -> f64 {
+    let n = truth.len();
+    let level = |sets: &Sets, (i, j): (usize, usize)| shared(&sets[i], &sets[j]);
+    let all = pairs(n).count() as f64;
+    let share = |holds: &dyn Fn((usize, usize)) -> bool| pairs(n).filter(|&pair| holds(pair)).count() as f64 / all;
+    if n < 2 {
+        return 1.0;
+    }
+    let observed = share(&|pair| level(truth, pair) == level(predicted, pair));
+    let expected: f64 = (0..=5)
+        .map(|shared| {
+            share(&|pair| level(truth, pair) == shared) * share(&|pair| level(predicted, pair) == shared)
+        })
+        .sum();
+    if observed == 1.0 { 1.0 } else { (observed - expected) / (1.0 - expected) }
+}
+
+pub(crate) fn bcubed(truth: &Sets, predicted: &Sets) -> [f64; 3] {
+    let n = truth.len();
+    let mean_over_pairs = |c: &Sets, y: &Sets| -> f64 {
+        let of_example = |i: usize| {
+            let others = (0..n).filter(|&j| shared(&c[i], &c[j]) > 0);
+            let multiplicity = |j: usize| {
+                let clusters = shared(&c[i], &c[j]);
+                clusters.min(shared(&y[i], &y[j])) as f64 / clusters as f64
+            };
+            others.clone().map(multiplicity).sum::<f64>() / others.count() as f64
+        };
+        (0..n).map(of_example).sum::<f64>() / n as f64
+    };
+    let (precision, recall) = (mean_over_pairs(predicted, truth), mean_over_pairs(truth, predicted));
+    [2.0 * precision * recall / (precision + recall), precision, recall]
+}
+
+/// `set_f1` and `set_accuracy` of all matchings with the largest overlap.
+pub(crate) fn set_f1(truth: &Sets, predicted: &Sets) -> Vec<(f64, f64)> {
+    let mut best: Vec<(usize, f64)> = Vec::new();
+    let mut names = Vec::new();
+    each_naming(&mut names, &mut |names| {
+        let renamed =
+            |i: usize| predicted[i].iter().map(|&member| names[member as usize]).collect::<BTreeSet<u32>>();
+        let of_truth = |i: usize| truth[i].iter().copied().collect::<BTreeSet<u32>>();
+        let n = truth.len();
+        let overlap = (0..n).map(|i| renamed(i).intersection(&of_truth(i)).count()).sum();
+        let exact = (0..n).filter(|&i| renamed(i) == of_truth(i)).count() as f64 / n as f64;
+        if best.first().is_some_and(|&(other, _)| other < overlap) {
+            best.clear();
+        }
+        if best.first().is_none_or(|&(other, _)| other == overlap) {
+            best.push((overlap, exact));
+        }
+    });
+    let decided = truth.values().len() + predicted.values().len();
+    best.into_iter().map(|(overlap, exact)| (2.0 * overlap as f64 / decided as f64, exact)).collect()
+}
+
+/// All ways to name five members by five different true members.
+fn each_naming(names: &mut Vec<u32>, visit: &mut impl FnMut(&[u32])) {
+    if names.len() == 5 {
+        return visit(names);
+    }
+    for name in 0..5 {
+        if !names.contains(&name) {
+            names.push(name);
+            each_naming(names, visit);
+            names.pop();
+        }
+    }
+}
