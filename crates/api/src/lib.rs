@@ -149,3 +149,8 @@ pub use params::nearest;
 pub use services::{Host, Level, NoHost, Services};
 pub use sets::Sets;
 pub use space::{Distance, Normalize, Space};
+
+/// The README's plugin compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

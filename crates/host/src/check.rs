@@ -1,13 +1,15 @@
 //! From a pipeline file to a plan: every component made, every file read, every problem found.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use compflow_api::{
-    Composer, Flags, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, LoadRequest, Loader, Metric, Services,
+    Composer, Flags, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Level, LoadRequest, Loader, Metric,
+    Services,
 };
 
 use crate::cell::{Recipe, Setting, derive_seed};
-use crate::dataset::{Builder, Dataset, display};
+use crate::dataset::{Builder, Dataset, Trial, display};
 use crate::diagnostics::{self, Origin, Problem, Source};
 use crate::document::Document;
 use crate::environment::{Answers, Environment, plain};
@@ -131,8 +133,13 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     let bar = environment.terminal.count("loading", sources.len());
     for source in sources.into_iter().flatten() {
         let data = source.data;
+        let started = Instant::now();
         match source.read(&environment, options.threads) {
             Ok(dataset) => {
+                let rows: usize = dataset.trials.iter().map(Trial::len).sum();
+                let seconds = started.elapsed().as_secs_f64();
+                let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
+                environment.terminal.log(Level::Info, &data.name, &text);
                 check_dataset(&dataset, data, composer.as_ref(), needs_truth, &clusterers, &mut problems);
                 loaded.push(LoadedData { name: data.name.clone(), tunes: data.tunes, dataset });
             }

@@ -155,7 +155,7 @@ impl NullaryFnOnce for Pass<'_> {
 fn find_nearest(rows: &[f32], tiles: &Tiles, dim: usize) -> [u32; ROWS] {
     // By row and lane: the best score so far, and whose it is.
     let (mut best, mut found) = ([[f32::INFINITY; LANES]; ROWS], [[0; LANES]; ROWS]);
-    for (tile, norms) in tiles.norms.chunks_exact(LANES).enumerate() {
+    for (tile, norms) in tiles.norms.as_chunks::<LANES>().0.iter().enumerate() {
         let values = &tiles.values[tile * LANES * dim..][..LANES * dim];
         let mut groups = rows.chunks_exact(GROUP * dim);
         let mut at = 0;
@@ -172,15 +172,32 @@ fn find_nearest(rows: &[f32], tiles: &Tiles, dim: usize) -> [u32; ROWS] {
         }
     }
     let mut nearest = [0; ROWS];
-    for ((nearest, best), found) in nearest.iter_mut().zip(&best).zip(&found) {
-        let (mut least, mut first) = (best[0], found[0]);
-        for (&score, &centre) in best.iter().zip(found).skip(1) {
-            let nearer = score < least || (score == least && centre < first);
-            (least, first) = if nearer { (score, centre) } else { (least, first) };
-        }
-        *nearest = first;
+    for ((nearest, &best), &found) in nearest.iter_mut().zip(&best).zip(&found) {
+        let (best, found) = better_half::<LANES, 8>(best, found);
+        let (best, found) = better_half::<8, 4>(best, found);
+        let (best, found) = better_half::<4, 2>(best, found);
+        let (_, [centre]) = better_half::<2, 1>(best, found);
+        *nearest = centre;
     }
     nearest
+}
+
+/// The better of the lanes `n` and `n + HALF`, and of equally good ones the first centre. Arrays are passed by value
+/// so that they stay in vector registers, and conditions are joined without jumps, which would be mispredicted.
+#[inline(always)]
+fn better_half<const WHOLE: usize, const HALF: usize>(
+    best: [f32; WHOLE],
+    found: [u32; WHOLE],
+) -> ([f32; HALF], [u32; HALF]) {
+    let (mut half_best, mut half_found) = ([0.0; HALF], [0; HALF]);
+    for lane in 0..HALF {
+        let (a, b) = (best[lane], best[lane + HALF]);
+        let (of_a, of_b) = (found[lane], found[lane + HALF]);
+        let second = (b < a) | ((b == a) & (of_b < of_a));
+        half_best[lane] = if second { b } else { a };
+        half_found[lane] = if second { of_b } else { of_a };
+    }
+    (half_best, half_found)
 }
 
 /// The products x·c of some rows with a tile's centres. The order of additions is the same for any number of rows.
@@ -199,21 +216,23 @@ fn multiply<const N: usize>(rows: &[f32], tile: &[f32], dim: usize) -> [[f32; LA
     products
 }
 
+/// Puts a tile's scores in place of those that they are better than.
 #[inline(always)]
 fn keep_better(
     best: &mut [f32; LANES],
     found: &mut [u32; LANES],
-    norms: &[f32],
+    norms: &[f32; LANES],
     products: &[f32; LANES],
     tile: usize,
 ) {
-    let first = (tile * LANES) as u32;
+    let (mut new_best, mut new_found) = (*best, *found);
     for lane in 0..LANES {
         let score = norms[lane] - 2.0 * products[lane];
-        let nearer = score < best[lane];
-        best[lane] = if nearer { score } else { best[lane] };
-        found[lane] = if nearer { first + lane as u32 } else { found[lane] };
+        let nearer = score < new_best[lane];
+        new_best[lane] = if nearer { score } else { new_best[lane] };
+        new_found[lane] = if nearer { (tile * LANES + lane) as u32 } else { new_found[lane] };
     }
+    (*best, *found) = (new_best, new_found);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use arrow_array::{RecordBatchIterator, RecordBatchReader};
+use arrow_array::RecordBatchIterator;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use compflow_api::{Batches, Component, Error, Flags, LoadRequest, Loader, Result, Services};
 use schemars::JsonSchema;
@@ -60,17 +60,14 @@ fn read(path: &Path, columns: Option<Vec<usize>>) -> Result<Batches> {
     let is_file = is_file_format(&file)?;
     let what = if is_file { "Arrow IPC file" } else { "Arrow IPC file or stream" };
     decode(|| {
-        Ok(if is_file {
-            boxed(FileReader::try_new_buffered(file, columns)?)
+        let batches: Batches = if is_file {
+            Box::new(FileReader::try_new_buffered(file, columns)?)
         } else {
-            boxed(StreamReader::try_new_buffered(file, columns)?)
-        })
+            Box::new(StreamReader::try_new_buffered(file, columns)?)
+        };
+        Ok(batches)
     })
     .map_err(|text| Error::new(format!("{} is not an {what}: {text}", path.display())))
-}
-
-fn boxed(reader: impl RecordBatchReader + Send + 'static) -> Batches {
-    Box::new(reader)
 }
 
 fn is_file_format(mut file: &File) -> Result<bool> {

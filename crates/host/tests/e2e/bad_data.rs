@@ -115,7 +115,8 @@ fn trials_and_identifiers_that_are_none() {
         [vec![Some(1)], vec![Some(2), Some(-1)], vec![Some(1)]].map(Some),
     ));
     let folder = Folder::new();
-    let columns = vec![("e", embeddings(GOOD)), ("i", numbers(&[7, 7, 8])), ("t", numbers(&[0, 1, 0])), ("s", fine)];
+    let columns =
+        vec![("e", embeddings(GOOD)), ("i", numbers(&[7, 7, 8])), ("t", numbers(&[0, 1, 0])), ("s", fine)];
     folder.write_parquet("x.parquet", columns);
     let names = "embedding = \"e\", id = \"i\", trial = \"t\", truth = \"s\"";
     folder.write("p.toml", &pipeline("x.parquet", names));

@@ -82,7 +82,8 @@ fn a_library_that_cannot_be_used_is_listed_with_the_reason() {
     assert!(stderr.contains("libcompflow_old.so was built for version 0"), "{stderr}");
     let (json, _) = folder.run(&["--plugins", "plugins", "plugins", "--json"], 0);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let states: Vec<&str> = json.as_array().unwrap().iter().map(|found| found["state"].as_str().unwrap()).collect();
+    let states: Vec<&str> =
+        json.as_array().unwrap().iter().map(|found| found["state"].as_str().unwrap()).collect();
     assert_eq!(states.iter().filter(|state| **state == "refused").count(), 8);
     assert!(states.contains(&"loaded"));
 }
@@ -101,7 +102,10 @@ fn two_libraries_with_the_same_component_are_an_error_that_names_both() {
     let (_, stderr) = folder.run(&["--plugins", "plugins", "check", "small.toml"], 2);
     let expected = "error: clusterer `kmeans` is offered by more than one library: ";
     assert!(stderr.starts_with(expected), "{stderr}");
-    assert!(stderr.contains("libcompflow_copy.so and ") && stderr.contains("libcompflow_baselines.so"), "{stderr}");
+    assert!(
+        stderr.contains("libcompflow_copy.so and ") && stderr.contains("libcompflow_baselines.so"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -112,7 +116,10 @@ fn a_library_of_the_same_name_earlier_on_the_path_comes_first() {
     folder.write("small.toml", SMALL);
     folder.run(&["--plugins", "plugins", "check", "small.toml"], 0);
     let (stdout, _) = folder.run(&["--plugins", "plugins", "plugins"], 0);
-    assert!(stdout.contains("  not used: ") && stdout.contains("libcompflow_baselines.so comes first\n"), "{stdout}");
+    assert!(
+        stdout.contains("  not used: ") && stdout.contains("libcompflow_baselines.so comes first\n"),
+        "{stdout}"
+    );
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn eval_scores_one_file_against_another() {
     // The same sets in another order and under other names.
     let predicted = [&[7][..], &[7, 9], &[9], &[7]];
     folder.write_parquet("pred.parquet", vec![("found", sets(&predicted)), ("id", numbers(&[4, 3, 1, 2]))]);
-    let args = ["eval", "pred.parquet:found", "truth.parquet", "--id", "id", "--format", "csv", "--evaluator", "cri"];
+    let args =
+        ["eval", "pred.parquet:found", "truth.parquet", "--id", "id", "--format", "csv", "--evaluator", "cri"];
     assert_eq!(folder.run(&args, 0).0, "trial,cri,acri\n0,1,1\n");
     let (stdout, _) = folder.run(&["eval", "pred.parquet:found", "truth.parquet"], 0);
     assert!(stdout.contains("omega") && !stdout.contains("1.0000 1.0000 1.0000"), "{stdout}");
@@ -84,7 +85,9 @@ fn eval_scores_one_file_against_another() {
     let refused = |args: &[&str]| folder.run(&[&["eval"], args].concat(), 2).1;
     assert!(refused(&["pred.parquet", "truth.parquet"]).contains("no column `clusters` in "));
     assert_eq!(refused(&["none.parquet", "truth.parquet"]), "error: none.parquet: there is no such file\n");
-    assert!(refused(&["pred.parquet:found", "truth.parquet", "--evaluator", "cry"]).contains("did you mean `cri`?"));
+    assert!(
+        refused(&["pred.parquet:found", "truth.parquet", "--evaluator", "cry"]).contains("did you mean `cri`?")
+    );
 }
 
 #[test]

@@ -51,10 +51,9 @@ impl Folder {
     }
 
     pub(crate) fn write_parquet(&self, name: &str, columns: Vec<(&str, ArrayRef)>) -> PathBuf {
-        let batch = RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, array)| (name, array, true)),
-        )
-        .unwrap();
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
+                .unwrap();
         let path = self.path(name);
         let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
@@ -89,8 +88,7 @@ pub(crate) fn repository() -> PathBuf {
 }
 
 pub(crate) fn finished(output: Output, code: i32) -> (String, String) {
-    let (stdout, stderr) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(code), "stdout:\n{stdout}\nstderr:\n{stderr}");
     (stdout, stderr)
 }
@@ -141,8 +139,12 @@ pub(crate) fn texts<'t>(table: &'t RecordBatch, column: &str) -> Vec<&'t str> {
     use arrow_array::cast::AsArray;
     let column = table.column_by_name(column).unwrap();
     match column.data_type() {
-        arrow_schema::DataType::Utf8View => column.as_string_view().iter().map(Option::unwrap_or_default).collect(),
-        arrow_schema::DataType::LargeUtf8 => column.as_string::<i64>().iter().map(Option::unwrap_or_default).collect(),
+        arrow_schema::DataType::Utf8View => {
+            column.as_string_view().iter().map(Option::unwrap_or_default).collect()
+        }
+        arrow_schema::DataType::LargeUtf8 => {
+            column.as_string::<i64>().iter().map(Option::unwrap_or_default).collect()
+        }
         _ => column.as_string::<i32>().iter().map(Option::unwrap_or_default).collect(),
     }
 }

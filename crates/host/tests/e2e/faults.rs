@@ -5,7 +5,8 @@ use crate::common::{Folder, SMALL, texts};
 /// The small pipeline with a clusterer that misbehaves beside the one that does not.
 fn with_fault(folder: &Folder, fault: &str) {
     folder.add_faulty();
-    let faulty = format!("\n[[clusterer]]\nname = \"bad\"\nuse = \"faulty\"\nparams = {{ fault = \"{fault}\" }}\n");
+    let faulty =
+        format!("\n[[clusterer]]\nname = \"bad\"\nuse = \"faulty\"\nparams = {{ fault = \"{fault}\" }}\n");
     folder.write("p.toml", &(SMALL.to_owned() + &faulty));
 }
 
@@ -17,7 +18,9 @@ fn run(folder: &Folder, extra: &[&str], code: i32) -> (String, String) {
 fn failing_cells(folder: &Folder) -> Vec<(String, String)> {
     let runs = folder.read_parquet("out/runs.parquet");
     let rows = texts(&runs, "clusterer").into_iter().zip(texts(&runs, "status")).zip(texts(&runs, "error"));
-    rows.filter(|((_, status), _)| *status != "ok").map(|((name, _), error)| (name.to_owned(), error.to_owned())).collect()
+    rows.filter(|((_, status), _)| *status != "ok")
+        .map(|((name, _), error)| (name.to_owned(), error.to_owned()))
+        .collect()
 }
 
 #[test]
@@ -175,7 +178,8 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
     let (stdout, _) = run(&folder, &["--format", "csv"], 0);
     assert!(stdout.contains("made,demanding,cri,3,1,0,true,"), "given the truth it is perfect: {stdout}");
 
-    let blind = demanding.replace("trials = 3 }", "trials = 3 }\ncolumns = { embedding = \"embedding\", trial = \"trial\" }");
+    let blind = demanding
+        .replace("trials = 3 }", "trials = 3 }\ncolumns = { embedding = \"embedding\", trial = \"trial\" }");
     folder.write("p.toml", &(blind + "\n[composer]\nuse = \"max\"\n"));
     let (_, stderr) = run(&folder, &[], 2);
     assert!(stderr.contains("data `made` has no true sets, and clusterer `demanding` needs them"), "{stderr}");

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Level, Metric, NoParams, Result, Services,
-    Sets, Task, export_library, register,
+    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Level, Metric, NoParams, Result,
+    Services, Sets, Task, export_library, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,11 @@ impl Clusterer for Demanding {
     fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
         let truth = task.truth.ok_or_else(|| Error::new("was given no truth"))?;
         let clusters: std::collections::BTreeSet<&[u32]> = truth.iter().collect();
-        Ok(Clustering { assignments: truth.clone(), clusters: clusters.into_iter().collect(), ..Clustering::default() })
+        Ok(Clustering {
+            assignments: truth.clone(),
+            clusters: clusters.into_iter().collect(),
+            ..Clustering::default()
+        })
     }
 }
 
