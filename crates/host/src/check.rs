@@ -9,12 +9,12 @@ use compflow_api::{
 };
 
 use crate::cell::{Recipe, Setting, derive_seed};
-use crate::dataset::{Builder, Dataset, Trial, display};
+use crate::dataset::{Builder, Dataset, Trial};
 use crate::diagnostics::{self, Origin, Problem, Source};
 use crate::document::Document;
 use crate::environment::{Answers, Environment, plain};
 use crate::failure::Failure;
-use crate::files::Inputs;
+use crate::files::{Inputs, display};
 use crate::pipeline::{Columns, Data, Pipeline, Use};
 use crate::registry::{Registry, State};
 use crate::terminal::Terminal;
@@ -309,13 +309,13 @@ impl Checker<'_> {
                 self.problems.push(about_parameter(component, &error.to_string()));
                 Vec::new()
             });
-            for metric in reported {
-                if metrics.iter().any(|known| known.name == metric.name) {
-                    let text = format!("a second evaluator reports the metric `{}`", metric.name);
-                    self.problems.push(Problem::new(&component.origin, text).help("remove one of the two"));
-                }
-                metrics.push(metric);
+            if let Some(again) =
+                reported.iter().find(|metric| metrics.iter().any(|known| known.name == metric.name))
+            {
+                let text = format!("a second evaluator reports the metric `{}`", again.name);
+                self.problems.push(Problem::new(&component.origin, text).help("remove one of the two"));
             }
+            metrics.extend(reported);
             recipes.push(checked.recipe);
         }
         (recipes, metrics)
@@ -371,7 +371,7 @@ impl Checker<'_> {
         let before = self.problems.len();
         for file in &open.files {
             if let Err(text) = open.load(file.as_deref(), self.environment, threads) {
-                self.problems.push(about_parameter(&data.loader, &text));
+                self.problems.extend(text.lines().map(|line| about_column(data, file.as_deref(), line)));
             }
         }
         (self.problems.len() == before).then_some(open)
@@ -429,6 +429,21 @@ fn about_parameter(component: &Use, line: &str) -> Problem {
     Problem { text: format!("{}: {text}", component.component), origin: Some(origin), help }
 }
 
+/// A loader's refusal at the place of the column or parameter it names first, with the file called as elsewhere.
+fn about_column(data: &Data, file: Option<&Path>, line: &str) -> Problem {
+    let line = match file {
+        Some(file) => line.replace(&file.display().to_string(), &display(file)),
+        None => line.to_owned(),
+    };
+    let mut problem = about_parameter(&data.loader, &line);
+    let named = line.strip_prefix("no column `").and_then(|rest| rest.split_once('`')).map(|(name, _)| name);
+    let columns = data.columns.as_ref().map(Columns::all).into_iter().flatten();
+    if let Some((_, origin)) = columns.flatten().find(|(column, _)| Some(column.as_str()) == named) {
+        problem.origin = Some(origin.clone());
+    }
+    problem
+}
+
 /// The parameters with those that were left out at their defaults.
 fn with_defaults(schema: &str, params: &str) -> String {
     use serde_json::{Map, Value};
@@ -463,22 +478,12 @@ impl OpenData<'_> {
         threads: usize,
     ) -> Result<compflow_api::Batches, String> {
         // A loader without files makes its columns; one with files has to be told their names.
-        let all = Columns {
-            embedding: Some("embedding".to_owned()),
-            truth: Some("truth".to_owned()),
-            trial: Some("trial".to_owned()),
-            id: Some("id".to_owned()),
+        let [embedding, truth, trial, id] = match &self.data.columns {
+            Some(columns) => columns.all().map(|column| column.map(|(name, _)| name.as_str())),
+            None if file.is_none() => ["embedding", "truth", "trial", "id"].map(Some),
+            None => [None; 4],
         };
-        let plain = Columns { embedding: all.embedding.clone(), ..Columns::default() };
-        let default = if file.is_some() { &plain } else { &all };
-        let columns = self.data.columns.as_ref().unwrap_or(default);
-        let request = LoadRequest {
-            path: file,
-            embedding: Some(columns.embedding.as_deref().unwrap_or("embedding")),
-            truth: columns.truth.as_deref(),
-            trial: columns.trial.as_deref(),
-            id: columns.id.as_deref(),
-        };
+        let request = LoadRequest { path: file, embedding: embedding.or(Some("embedding")), truth, trial, id };
         let answers = Answers::new(environment, &self.data.name);
         let services = Services { host: &answers, seed: self.seed, threads, ..Services::none() };
         self.loader.load(&request, &services).map_err(|error| error.to_string())

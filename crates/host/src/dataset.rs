@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type};
@@ -372,10 +371,4 @@ impl Labels {
             Values::Texts(values) => of(&values, &self.offsets),
         }
     }
-}
-
-/// How a file is called in messages: relative to the current folder if it is inside.
-pub(crate) fn display(path: &Path) -> String {
-    let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());
-    current.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path).display().to_string()
 }

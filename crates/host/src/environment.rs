@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use compflow_api::{Error, Host, Instance, Kind, Level, Result, Services};
 use indicatif::ProgressBar;
 
-use crate::files::Inputs;
+use crate::files::{Inputs, display};
 use crate::interrupt;
 use crate::registry::Registry;
 use crate::terminal::Terminal;
@@ -114,7 +114,7 @@ impl Host for Answers<'_> {
             .environment
             .inputs
             .hash(&absolute)
-            .map_err(|error| Error::new(format!("{}: {}", absolute.display(), plain(&error))))?;
+            .map_err(|error| Error::new(format!("{}: {}", display(&absolute), plain(&error))))?;
         self.depends_on(hash);
         Ok(absolute)
     }

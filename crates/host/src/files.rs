@@ -70,6 +70,12 @@ pub(crate) fn write_whole(
     result
 }
 
+/// How a file is called in messages: relative to the current folder if it is inside.
+pub(crate) fn display(path: &Path) -> String {
+    let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());
+    current.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path).display().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,11 @@ impl Point {
 pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
     let mut points = vec![Point { params: params.clone(), choices: Vec::new() }];
     let mut grids = Vec::new();
+    let before = problems.len();
     find(params, &mut Vec::new(), &mut grids, problems);
+    if problems.len() > before {
+        return Vec::new();
+    }
     for (path, values) in grids {
         points = points
             .iter()

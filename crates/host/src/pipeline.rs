@@ -53,10 +53,17 @@ pub(crate) struct Data {
 /// `columns`: the source's names.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
-    pub(crate) embedding: Option<String>,
-    pub(crate) truth: Option<String>,
-    pub(crate) trial: Option<String>,
-    pub(crate) id: Option<String>,
+    pub(crate) embedding: Option<(String, Origin)>,
+    pub(crate) truth: Option<(String, Origin)>,
+    pub(crate) trial: Option<(String, Origin)>,
+    pub(crate) id: Option<(String, Origin)>,
+}
+
+impl Columns {
+    /// In the order of the fields.
+    pub(crate) fn all(&self) -> [Option<&(String, Origin)>; 4] {
+        [&self.embedding, &self.truth, &self.trial, &self.id].map(Option::as_ref)
+    }
 }
 
 /// `[[clusterer]]`.
@@ -264,7 +271,7 @@ impl Reader<'_> {
         let name = self.text(table, "name");
         let columns = self.table(table, "columns").map(|(columns, _)| {
             self.known_keys(columns, "`columns`", COLUMN_KEYS);
-            let mut column = |key| self.text(columns, key).map(|(name, _)| name);
+            let mut column = |key| self.text(columns, key);
             Columns {
                 embedding: column("embedding"),
                 truth: column("truth"),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde_json::json;
 
 use crate::summary::Summary;
@@ -22,6 +22,13 @@ pub(crate) enum Format {
     /// A LaTeX tabular.
     Latex,
 }
+
+/// Lines above, below and under the header, none between rows.
+const LINES: TableStyle = NOTHING.top_border(LINE).header_separator(LINE).bottom_border(LINE);
+const LINE: LineStyle = LineStyle::none().fill('─').junction('─');
+
+/// Width of tables with words in them where there is no terminal to ask.
+const WIDTH: u16 = 115;
 
 /// Renders a summary, data set by data set.
 pub(crate) fn summary(entries: &[Summary], format: Format) -> String {
@@ -53,7 +60,7 @@ impl Grid {
             return self.latex();
         }
         let mut table = Table::new();
-        table.load_style(if format == Format::Md { ASCII_MARKDOWN } else { UTF8_HORIZONTAL_ONLY });
+        table.load_style(if format == Format::Md { ASCII_MARKDOWN } else { LINES });
         table.set_header(&self.header).add_rows(&self.rows);
         if self.numbers {
             table.column_iter_mut().skip(1).for_each(|column| {
@@ -61,6 +68,9 @@ impl Grid {
             });
         } else {
             table.set_content_arrangement(ContentArrangement::Dynamic);
+            if !table.is_tty() {
+                table.set_width(WIDTH);
+            }
         }
         let title = match (self.title.as_str(), format) {
             ("", _) => String::new(),

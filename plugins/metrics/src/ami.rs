@@ -24,6 +24,9 @@ compflow_api::register!(evaluator Ami);
 impl Component for Ami {
     const NAME: &'static str = "ami";
     const SUMMARY: &'static str = "adjusted mutual information of whole sets";
+    const DOCUMENTATION: &'static str = "\
+Mutual information of predicted and true sets, each whole set being one label, corrected for the information that random
+labels of the same sizes would share.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

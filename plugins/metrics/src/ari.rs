@@ -15,6 +15,9 @@ compflow_api::register!(evaluator Ari);
 impl Component for Ari {
     const NAME: &'static str = "ari";
     const SUMMARY: &'static str = "adjusted Rand index of whole sets";
+    const DOCUMENTATION: &'static str = "\
+The adjusted Rand index with whole sets as labels: two examples belong together if their sets are equal. Containment
+counts for nothing; `cri` is the index that looks at it.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

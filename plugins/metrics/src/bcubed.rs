@@ -15,6 +15,9 @@ compflow_api::register!(evaluator Bcubed);
 impl Component for Bcubed {
     const NAME: &'static str = "bcubed";
     const SUMMARY: &'static str = "extended BCubed F1, precision and recall for overlapping clusters";
+    const DOCUMENTATION: &'static str = "\
+Extended BCubed for overlapping clusters: precision and recall of the clusters that pairs of examples share, averaged over
+examples, and their harmonic mean.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

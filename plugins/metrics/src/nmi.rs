@@ -15,6 +15,9 @@ compflow_api::register!(evaluator Nmi);
 impl Component for Nmi {
     const NAME: &'static str = "nmi";
     const SUMMARY: &'static str = "normalised mutual information of whole sets";
+    const DOCUMENTATION: &'static str = "\
+Mutual information of predicted and true sets, each whole set being one label, divided by the mean of the two entropies.
+Not corrected for chance: it grows with the number of clusters; see `ami`.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

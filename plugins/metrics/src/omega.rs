@@ -16,6 +16,9 @@ compflow_api::register!(evaluator Omega);
 impl Component for Omega {
     const NAME: &'static str = "omega";
     const SUMMARY: &'static str = "Omega index: agreement on the number of shared clusters, corrected for chance";
+    const DOCUMENTATION: &'static str = "\
+The Omega index: over all pairs of examples, agreement on the *number* of clusters that both belong to, corrected for
+chance. It equals the adjusted Rand index if every set has one member.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

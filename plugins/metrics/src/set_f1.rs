@@ -20,6 +20,10 @@ compflow_api::register!(evaluator SetF1);
 impl Component for SetF1 {
     const NAME: &'static str = "set_f1";
     const SUMMARY: &'static str = "F1 and exact accuracy of the sets after matching their members one to one";
+    const DOCUMENTATION: &'static str = "\
+Predicted singletons are matched one to one with true ones so that they share as many examples as possible. `set_f1` is
+the F1 of all decisions whether an example belongs to a singleton, `set_accuracy` the share of examples whose whole set
+is right.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

@@ -150,10 +150,10 @@ metric = "cri"
 fn a_plugin_may_use_a_component_of_another_library() {
     let folder = Folder::new();
     folder.add_faulty();
-    let nested = "\n[[clusterer]]\nname = \"nested\"\nuse = \"nested\"\nparams = { base = \"kmeans\", params = '{\"k\": 4}' }\n";
+    let nested = "\n[[clusterer]]\nname = \"nested\"\nuse = \"nested\"\nparams = { base = \"kmeans\", with = '{\"k\": 4}' }\n";
     folder.write("p.toml", &(SMALL.to_owned() + nested));
     run(&folder, &[], 0);
-    let (_, stderr) = run(&folder, &["--set", "clusterer.nested.params={\"k\":0}"], 2);
+    let (_, stderr) = run(&folder, &["--set", "clusterer.nested.with={\"k\":0}"], 2);
     assert!(stderr.contains("error: nested: `base`: `k` must be a whole number at least 1, found 0"), "{stderr}");
     let (_, stderr) = run(&folder, &["--set", "clusterer.nested.base=kmean"], 2);
     assert!(stderr.contains("`base`: there is no clusterer named `kmean`"), "{stderr}");

@@ -144,7 +144,7 @@ struct NestedParams {
     base: String,
     /// Its parameters as JSON.
     #[serde(default = "no_params")]
-    params: String,
+    with: String,
 }
 
 fn no_params() -> String {
@@ -157,7 +157,7 @@ impl Component for Nested {
     type Params = NestedParams;
 
     fn new(params: NestedParams, services: &Services<'_>) -> Result<Self> {
-        services.clusterer(&params.base, &params.params).map(Self).map_err(|error| error.context("`base`"))
+        services.clusterer(&params.base, &params.with).map(Self).map_err(|error| error.context("`base`"))
     }
 }
 
