@@ -1,6 +1,6 @@
 //! From a loader's record batches to trials: a matrix, true sets and identifiers each, every value checked once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use arrow_array::cast::AsArray;
@@ -19,8 +19,6 @@ pub(crate) struct Dataset {
     pub(crate) dim: usize,
     /// By number.
     pub(crate) trials: Vec<Trial>,
-    /// What the numbers in the true sets stand for; empty without truth.
-    pub(crate) classes: Vec<String>,
 }
 
 /// The examples that are clustered together.
@@ -206,13 +204,7 @@ impl Builder {
         if self.rows == 0 {
             return Err("there are no rows".to_owned());
         }
-        let (classes, truth) = match self.truth {
-            None => (Vec::new(), None),
-            Some(labels) => {
-                let (classes, sets) = labels.number();
-                (classes, Some(sets))
-            }
-        };
+        let truth = self.truth.map(Labels::number);
         let mut trials = Vec::new();
         for (number, Rows { embeddings, rows }) in self.trials {
             let ids = match &self.ids {
@@ -235,7 +227,7 @@ impl Builder {
             });
             trials.push(Trial { number, embeddings, truth, ids, key, truth_key });
         }
-        Ok(Dataset { dim: self.dim, trials, classes })
+        Ok(Dataset { dim: self.dim, trials })
     }
 }
 
@@ -295,10 +287,12 @@ fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     cast_with_options(array, to, &strict).map_err(|error| tidy(&error.to_string()))
 }
 
-/// Arrow's errors begin with their kind; the user needs the rest.
+/// What the loader said: Arrow puts the kinds of errors before it, once for every hand it went through.
 fn tidy(error: &str) -> String {
-    let text = error.split_once(" error: ").map_or(error, |(_, text)| text);
-    text.strip_prefix("C Data interface error: ").unwrap_or(text).to_owned()
+    let text = error.rsplit_once("Producer error: ").map_or(error, |(_, text)| text);
+    let kinds = ["External error: ", "Compute error: ", "Cast error: ", "Parser error: ", "Parquet error: "];
+    let stripped = kinds.iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text);
+    stripped.to_owned()
 }
 
 impl Labels {
@@ -350,13 +344,12 @@ impl Labels {
         Ok(())
     }
 
-    /// Numbers the distinct values in their order; returns their names and the sets of numbers.
-    fn number(self) -> (Vec<String>, Sets) {
-        fn of<T: Ord + Hash + Clone + ToString>(values: &[T], offsets: &[u32]) -> (Vec<String>, Sets) {
-            let mut distinct: Vec<T> =
-                values.iter().collect::<std::collections::HashSet<_>>().into_iter().cloned().collect();
+    /// Numbers the distinct values in their order.
+    fn number(self) -> Sets {
+        fn of<T: Ord + Hash>(values: &[T], offsets: &[u32]) -> Sets {
+            let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
             distinct.sort();
-            let numbers: HashMap<&T, u32> = distinct.iter().zip(0..).collect();
+            let numbers: HashMap<&T, u32> = distinct.into_iter().zip(0..).collect();
             let mut sets = Sets::with_capacity(offsets.len(), values.len());
             let mut set = Vec::new();
             for ends in offsets.windows(2) {
@@ -364,7 +357,7 @@ impl Labels {
                 set.extend(values[ends[0] as usize..ends[1] as usize].iter().map(|value| numbers[value]));
                 sets.push(&set);
             }
-            (distinct.iter().map(ToString::to_string).collect(), sets)
+            sets
         }
         match self.values {
             Values::Numbers(values) => of(&values, &self.offsets),

@@ -53,21 +53,21 @@ impl Terminal {
 
     /// A bar that counts the units of `what`.
     pub(crate) fn count(&self, what: &str, total: usize) -> ProgressBar {
-        let style = style("{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}, {eta} left");
-        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(what.to_owned()));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        bar
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}, {eta} left")
     }
 
     /// A line for one piece of work whose progress comes from a component.
     pub(crate) fn work(&self, what: &str) -> ProgressBar {
-        let style = style("         {spinner} {msg} {pos}/{len} {elapsed}");
-        let bar = self.bars.add(ProgressBar::new(0).with_style(style).with_message(what.to_owned()));
+        self.bar(what, 0, "         {spinner} {msg} {pos}/{len} {elapsed}")
+    }
+
+    fn bar(&self, what: &str, total: usize, template: &str) -> ProgressBar {
+        if self.bars.is_hidden() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(what.to_owned()));
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Task, register};
+use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Sets, Task, register};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
@@ -265,6 +265,8 @@ impl Run {
         }
         self.labels.iter_mut().for_each(|label| *label = names[*label as usize]);
         Clustering {
+            assignments: Sets::singletons(&self.labels),
+            clusters: Sets::all_up_to(clusters as usize, 1),
             centroids,
             diagnostics: Diagnostics {
                 iterations: self.trace.len() as u64,
@@ -272,7 +274,7 @@ impl Run {
                 objective: points.restore_squared(self.inertia),
                 trace: self.trace.iter().map(|&inertia| points.restore_squared(inertia)).collect(),
             },
-            ..Clustering::from_labels(&self.labels)
+            ..Clustering::default()
         }
     }
 }

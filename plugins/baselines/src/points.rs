@@ -52,14 +52,15 @@ impl Points {
         let rows = values.len() / dim;
         let totals = workers.map(values.chunks(block_rows * dim), |block| {
             services.check_cancelled()?;
-            let (mut sums, mut largest) = (vec![0.0; dim], 0.0f32);
+            // A largest value per dimension, as one for all would have to be compared with one value after the other.
+            let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
             for row in block.chunks_exact(dim) {
-                for (sum, &value) in sums.iter_mut().zip(row) {
+                for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
                     *sum += f64::from(value);
-                    largest = largest.max(value.abs());
+                    *largest = largest.max(value.abs());
                 }
             }
-            Ok((sums, largest))
+            Ok((sums, largest.into_iter().fold(0.0, f32::max)))
         })?;
         let mut mean = vec![0.0; dim];
         for (sums, _) in &totals {
