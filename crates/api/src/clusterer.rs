@@ -127,10 +127,12 @@ impl Default for Diagnostics {
 impl Clustering {
     /// Ordinary clusters, one label per example; representatives may be added.
     pub fn from_labels(labels: &[u32]) -> Self {
-        let used: std::collections::BTreeSet<u32> = labels.iter().copied().collect();
+        let distinct: HashSet<u32> = labels.iter().copied().collect();
+        let mut distinct: Vec<u32> = distinct.into_iter().collect();
+        distinct.sort_unstable();
         Self {
             assignments: Sets::singletons(labels),
-            clusters: Sets::singletons(&used.into_iter().collect::<Vec<_>>()),
+            clusters: Sets::singletons(&distinct),
             ..Self::default()
         }
     }

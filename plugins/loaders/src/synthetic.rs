@@ -46,7 +46,7 @@ struct Params {
     degree: usize,
     /// Standard deviation of the noise in each dimension; that of the prototypes is 1.
     #[schemars(range(min = 0.0))]
-    noise: f32,
+    noise: f64,
     /// Number of trials.
     #[schemars(range(min = 1))]
     trials: u32,
@@ -196,7 +196,7 @@ struct Stream {
     n: usize,
     dim: usize,
     k: usize,
-    noise: f32,
+    noise: f64,
     batch_rows: usize,
     /// Those to come.
     trials: std::ops::Range<u32>,
