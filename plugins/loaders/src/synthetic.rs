@@ -149,7 +149,7 @@ impl Synthetic {
             n,
             dim,
             k,
-            noise,
+            noise: noise as f32,
             batch_rows,
             trials: 0..trials,
             trial: None,
@@ -196,7 +196,7 @@ struct Stream {
     n: usize,
     dim: usize,
     k: usize,
-    noise: f64,
+    noise: f32,
     batch_rows: usize,
     /// Those to come.
     trials: std::ops::Range<u32>,
