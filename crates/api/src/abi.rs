@@ -340,13 +340,13 @@ pub struct RawClustering {
     pub iterations: u64,
     /// What the method minimised or maximised; NaN if it has no such number.
     pub objective: f64,
-    /// A row per example, in order: `clusters` list<u32>, the set of singleton clusters it belongs to, not
-    /// empty; optional `memberships` fixed_size_list<f32>, one per singleton; any further list<u32> columns are
+    /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, not
+    /// empty; optional `memberships` `fixed_size_list<f32>`, one per singleton; any further `list<u32>` columns are
     /// kept as they are.
     pub assignments: RawTable,
-    /// A row per cluster, at least those that occur in `assignments`: `clusters` list<u32>; optional `exemplars`
-    /// list<u32>, rows of `embeddings`, one per member in the same order; optional `centroid`
-    /// fixed_size_list<f32>, a point of the pipeline's space (already normalised where it normalises).
+    /// A row per cluster, at least those that occur in `assignments`: `clusters` `list<u32>`; optional `exemplars`
+    /// `list<u32>`, rows of `embeddings`, one per member in the same order; optional `centroid`
+    /// `fixed_size_list<f32>`, a point of the pipeline's space (already normalised where it normalises).
     pub clusters: RawTable,
     /// A row per iteration: `objective` f64. May have no rows.
     pub trace: RawTable,

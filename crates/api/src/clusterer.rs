@@ -130,11 +130,7 @@ impl Clustering {
         let distinct: HashSet<u32> = labels.iter().copied().collect();
         let mut distinct: Vec<u32> = distinct.into_iter().collect();
         distinct.sort_unstable();
-        Self {
-            assignments: Sets::singletons(labels),
-            clusters: Sets::singletons(&distinct),
-            ..Self::default()
-        }
+        Self { assignments: Sets::singletons(labels), clusters: Sets::singletons(&distinct), ..Self::default() }
     }
 
     /// Whether this is a clustering of the task's examples; done for every clustering that crosses the boundary.

@@ -116,7 +116,7 @@ impl Sets {
         &self.values
     }
 
-    /// As an Arrow list<u32>.
+    /// As an Arrow `list<u32>`.
     pub fn to_arrow(&self) -> ListArray {
         let offsets: ScalarBuffer<i32> = self.offsets.iter().map(|&at| at as i32).collect();
         ListArray::new(
@@ -127,7 +127,7 @@ impl Sets {
         )
     }
 
-    /// From an Arrow list<u32> whose sets are strictly ascending.
+    /// From an Arrow `list<u32>` whose sets are strictly ascending.
     ///
     /// # Errors
     /// If it is anything else; the text names the row.

@@ -1,6 +1,8 @@
 //! Out through the exported functions and back in through the foreign traits, within one process: values, errors,
 //! panics, services and the end of instances, for every kind.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -11,12 +11,15 @@ use crate::files::write_whole;
 use crate::run::Row;
 use crate::summary::{Summary, summarize};
 
+/// How a table is made.
+type Build = fn(&Plan, &[Row]) -> PolarsResult<DataFrame>;
+
 /// Writes all tables; each appears whole or not at all.
 ///
 /// # Errors
 /// Naming the table that could not be written.
 pub(crate) fn write(plan: &Plan, rows: &[Row], folder: &Path) -> Result<(), String> {
-    let tables: [(&str, fn(&Plan, &[Row]) -> PolarsResult<DataFrame>); 5] = [
+    let tables: [(&str, Build); 5] = [
         ("runs", runs),
         ("metrics", metrics),
         ("summary", |plan, rows| summary(&summarize(plan, rows))),
