@@ -128,7 +128,7 @@ def loading(folder):
         theirs.append(seconds(lambda: pl.read_parquet(Path(folder, "large.parquet"))))
         log = compflow("check", "large.toml", folder=folder).stderr
         ours.append(float(re.search(r"large: loaded .* in ([0-9.]+) s", log).group(1)))
-    print(f"{'loading 1,000,000 × 32 f32: compflow / Polars':58} {median(ours):10.3f} s / {median(theirs):.3f} s")
+    print(f"{'loading 1,000,000 × 32 f32, from open to checked: compflow / Polars':58} {median(ours):10.3f} s / {median(theirs):.3f} s")
     report("loading: compflow as a multiple of Polars", median(ours) / median(theirs), 1.5, "×")
     peak = peak_bytes(folder)
     report("loading: peak memory as a multiple of the matrix", peak / (rows * dim * 4), 2.5, "×")

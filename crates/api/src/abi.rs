@@ -11,6 +11,7 @@
 //! - *Growth.* Structures that begin with `size` grow at the end only. `size` is what the maker of the value was
 //!   compiled with; a reader looks at a later field only if `size` covers it. Reserved fields are zero.
 //! - *Null.* A pointer is non-null unless its comment says otherwise; a zero-length slice may have any pointer.
+//!   Function pointers are `Option` here only so that a null one can be noticed and refused.
 
 use std::ffi::c_void;
 
@@ -33,6 +34,9 @@ pub const ENTRY_SYMBOL: &str = "compflow_library";
 
 /// Size of [`RawLibrary`] in ABI version 1 as first released; a smaller descriptor is truncated.
 pub const MIN_LIBRARY_SIZE: u32 = 56;
+
+/// Likewise the size of [`RawComponent`].
+pub const MIN_COMPONENT_SIZE: u32 = 104;
 
 /// The call did what it was asked.
 pub const STATUS_OK: i32 = 0;
@@ -93,8 +97,11 @@ pub struct RawAbi {
 }
 
 /// What a library exports as the function [`ENTRY_SYMBOL`]. The result lives as long as the process; null means
-/// that the library could not describe itself.
-pub type EntryFn = unsafe extern "C" fn() -> *const RawLibrary;
+/// that the library could not describe itself, and `sink` has taken the reason.
+pub type EntryFn = unsafe extern "C" fn(sink: TextFn, sink_ctx: *mut c_void) -> *const RawLibrary;
+
+/// Takes a text, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
+pub type TextFn = unsafe extern "C" fn(sink_ctx: *mut c_void, text: RawStr);
 
 /// UTF-8 text, borrowed, without a terminating zero.
 #[repr(C)]
@@ -158,10 +165,11 @@ pub struct RawComponent {
     pub schema: RawStr,
     /// Makes an instance from parameters, a JSON object. Validates all of them; does no work on data.
     /// On success the caller owns `*instance` and ends it with `destroy`.
-    pub create: unsafe extern "C" fn(params: RawStr, host: *const RawHost, instance: *mut *mut c_void) -> i32,
+    pub create:
+        Option<unsafe extern "C" fn(params: RawStr, host: *const RawHost, instance: *mut *mut c_void) -> i32>,
     /// Ends an instance. Called once, after every other call on it has returned; whatever the status, the
     /// instance is gone afterwards.
-    pub destroy: unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost) -> i32,
+    pub destroy: Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost) -> i32>,
     /// The functions of `kind`: a `Raw*Methods`, valid for the life of the process.
     pub methods: *const c_void,
 }
@@ -175,9 +183,6 @@ pub struct RawInstance {
     /// Valid for the life of the process.
     pub component: *const RawComponent,
 }
-
-/// Takes a text, borrowed for the call.
-pub type TextFn = unsafe extern "C" fn(sink_ctx: *mut c_void, text: RawStr);
 
 /// What the caller of a function offers to it. Valid for the duration of the call.
 #[repr(C)]
@@ -246,15 +251,17 @@ pub struct RawLoaderMethods {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Writes a stream of the wanted columns, and no others, under the names `embedding`, `truth`, `trial` and
+    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial` and
     /// `id`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
     /// strings, or one of those itself; `trial` integers; `id` integers or strings.
-    pub load: unsafe extern "C" fn(
-        instance: *mut c_void,
-        request: *const RawLoadRequest,
-        host: *const RawHost,
-        out: *mut FFI_ArrowArrayStream,
-    ) -> i32,
+    pub load: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            request: *const RawLoadRequest,
+            host: *const RawHost,
+            out: *mut FFI_ArrowArrayStream,
+        ) -> i32,
+    >,
 }
 
 /// Methods of [`KIND_COMPOSER`]. All matrices are row-major, `rows` by `dim`, and do not overlap.
@@ -266,17 +273,19 @@ pub struct RawComposerMethods {
     /// Zero.
     pub reserved: u32,
     /// The only dimension it works for; 0 if it works for all.
-    pub dim: unsafe extern "C" fn(instance: *mut c_void) -> u64,
+    pub dim: Option<unsafe extern "C" fn(instance: *mut c_void) -> u64>,
     /// `out[i] = g(left[i], right[i])`.
-    pub compose: unsafe extern "C" fn(
-        instance: *mut c_void,
-        rows: u64,
-        dim: u64,
-        left: *const f32,
-        right: *const f32,
-        out: *mut f32,
-        host: *const RawHost,
-    ) -> i32,
+    pub compose: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            rows: u64,
+            dim: u64,
+            left: *const f32,
+            right: *const f32,
+            out: *mut f32,
+            host: *const RawHost,
+        ) -> i32,
+    >,
     /// Vector-Jacobian product: overwrites `grad_left[i]` and `grad_right[i]` with `grad[i]` pulled back through
     /// g at `(left[i], right[i])`. Null without [`HAS_GRADIENTS`].
     pub vjp: Option<
@@ -341,11 +350,12 @@ pub struct RawClustering {
     /// What the method minimised or maximised; NaN if it has no such number.
     pub objective: f64,
     /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, not
-    /// empty; optional `memberships` `fixed_size_list<f32>`, one per singleton; any further `list<u32>` columns are
-    /// kept as they are.
+    /// empty; optional `memberships` `fixed_size_list<f32>`, one per singleton; any further columns are
+    /// sets as well, kept under their names.
     pub assignments: RawTable,
     /// A row per cluster, at least those that occur in `assignments`: `clusters` `list<u32>`; optional `exemplars`
-    /// `list<u32>`, rows of `embeddings`, one per member in the same order; optional `centroid`
+    /// `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
+    /// ascending order of these rows); optional `centroid`
     /// `fixed_size_list<f32>`, a point of the pipeline's space (already normalised where it normalises).
     pub clusters: RawTable,
     /// A row per iteration: `objective` f64. May have no rows.
@@ -361,17 +371,19 @@ pub struct RawClustererMethods {
     /// Zero.
     pub reserved: u32,
     /// How many bytes `cluster` would allocate; 0 if it cannot tell.
-    pub memory: unsafe extern "C" fn(instance: *mut c_void, rows: u64, dim: u64, degree: u32) -> u64,
+    pub memory: Option<unsafe extern "C" fn(instance: *mut c_void, rows: u64, dim: u64, degree: u32) -> u64>,
     /// Clusters. `out` comes with empty tables and is written only on success.
-    pub cluster: unsafe extern "C" fn(
-        instance: *mut c_void,
-        task: *const RawTask,
-        host: *const RawHost,
-        out: *mut RawClustering,
-    ) -> i32,
+    pub cluster: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            task: *const RawTask,
+            host: *const RawHost,
+            out: *mut RawClustering,
+        ) -> i32,
+    >,
 }
 
-/// Takes a named number.
+/// Takes a named number. Called on the thread of the call it was handed to, before that returns.
 pub type ScoreFn = unsafe extern "C" fn(sink_ctx: *mut c_void, name: RawStr, value: f64);
 
 /// Methods of [`KIND_EVALUATOR`].
@@ -383,25 +395,31 @@ pub struct RawEvaluatorMethods {
     /// Zero.
     pub reserved: u32,
     /// Hands every metric that `evaluate` reports to `sink`, with 1 if larger is better and -1 if smaller is.
-    pub metrics: unsafe extern "C" fn(
-        instance: *mut c_void,
-        host: *const RawHost,
-        sink: ScoreFn,
-        sink_ctx: *mut c_void,
-    ) -> i32,
+    pub metrics: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            host: *const RawHost,
+            sink: ScoreFn,
+            sink_ctx: *mut c_void,
+        ) -> i32,
+    >,
     /// Scores `predicted` against `truth` (equally many sets, none empty); hands every score to `sink`.
-    pub evaluate: unsafe extern "C" fn(
-        instance: *mut c_void,
-        truth: *const RawSets,
-        predicted: *const RawSets,
-        host: *const RawHost,
-        sink: ScoreFn,
-        sink_ctx: *mut c_void,
-    ) -> i32,
+    pub evaluate: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            truth: *const RawSets,
+            predicted: *const RawSets,
+            host: *const RawHost,
+            sink: ScoreFn,
+            sink_ctx: *mut c_void,
+        ) -> i32,
+    >,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
     use super::*;
 
     /// These numbers are the contract with libraries that are already built. Growing a structure at its end
@@ -428,6 +446,31 @@ mod tests {
         ];
         assert_eq!(sizes, [16, 16, 24, 56, 104, 16, 80, 88, 16, 32, 56, 152, 480, 24, 24]);
         assert_eq!((ABI_VERSION, MAGIC), (1, *b"compflow"));
+        // Two fields of equal size could still have changed places.
+        let offsets = [
+            offset_of!(RawLibrary, components),
+            offset_of!(RawComponent, flags),
+            offset_of!(RawComponent, schema),
+            offset_of!(RawComponent, create),
+            offset_of!(RawComponent, destroy),
+            offset_of!(RawHost, seed),
+            offset_of!(RawHost, cancel),
+            offset_of!(RawHost, error),
+            offset_of!(RawHost, log),
+            offset_of!(RawHost, create),
+            offset_of!(RawLoadRequest, truth),
+            offset_of!(RawComposerMethods, compose),
+            offset_of!(RawTask, embeddings),
+            offset_of!(RawTask, composer),
+            offset_of!(RawTask, truth),
+            offset_of!(RawClustering, iterations),
+            offset_of!(RawClustering, assignments),
+            offset_of!(RawClustering, clusters),
+            offset_of!(RawClustererMethods, cluster),
+            offset_of!(RawEvaluatorMethods, evaluate),
+        ];
+        let expected = [40, 8, 64, 80, 88, 8, 24, 40, 48, 72, 40, 16, 24, 40, 48, 8, 24, 176, 16, 16];
+        assert_eq!(offsets, expected);
     }
 
     #[test]

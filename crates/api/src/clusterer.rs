@@ -92,17 +92,22 @@ pub struct Clustering {
     /// The clusters, at least those that occur in `assignments`: each the set of its members.
     pub clusters: Sets,
     /// For every cluster the rows that are its members' exemplars, in the order of the members; empty if the
-    /// method has none.
+    /// method has none. A composition is folded in ascending order of these rows.
     pub exemplars: Vec<Vec<u32>>,
     /// For every cluster a point of the space, row-major; empty if the method has none.
     pub centroids: Vec<f32>,
-    /// For every example one membership per singleton, row-major; empty if the method is not soft.
+    /// For every example one membership per singleton, numbered from 0, row-major; empty if the method is not soft.
+    /// Kept with the cell, in no table.
     pub memberships: Vec<f32>,
-    /// Further columns, kept beside the assignments under their names.
+    /// Further columns of sets, kept beside the assignments under their names.
     pub extra: Vec<(String, Sets)>,
     /// How the method went.
     pub diagnostics: Diagnostics,
 }
+
+/// Names of columns that the host writes itself.
+const RESERVED: [&str; 8] =
+    ["data", "trial", "clusterer", "id", "clusters", "composite", "distance", "memberships"];
 
 /// How a method went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,7 +176,15 @@ impl Clustering {
         require(self.memberships.len().is_multiple_of(rows), &|| {
             format!("{} memberships are not equally many for {rows} examples", self.memberships.len())
         })?;
+        let width = self.memberships.len() / rows;
+        let members = self.clusters.values().iter().max().map_or(0, |most| *most as usize + 1);
+        require(self.memberships.is_empty() || members <= width, &|| {
+            format!("{width} memberships per example are too few for clusters numbered up to {}", members - 1)
+        })?;
         for (name, column) in &self.extra {
+            require(!RESERVED.contains(&name.as_str()), &|| {
+                format!("a further column cannot be called `{name}`")
+            })?;
             require(column.len() == rows, &|| {
                 format!("the column `{name}` has {} rows for {rows} examples", column.len())
             })?;

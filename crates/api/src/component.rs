@@ -1,7 +1,6 @@
 //! What all components have in common: a kind, a name, parameters.
 
 use std::fmt;
-use std::ops::BitOr;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -45,7 +44,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a component needs and what it has, combined with `|`.
+/// What a component needs and what it has, combined with [`and`](Self::and).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub(crate) u32);
 
@@ -68,18 +67,10 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Both, in a `const`.
+    /// Both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        self.and(other)
     }
 }
 

@@ -98,6 +98,9 @@ fn gather<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, dim: usize) -> Vec
 ///
 /// # Errors
 /// Those of the composer, and a result that is not finite; the text names the set.
+///
+/// # Panics
+/// If a set is empty or names a row that there is not.
 pub fn compose_sets(composer: &dyn Composer, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
     let mut composed = vec![0.0; sets.len() * rows.dim()];
     let sets: Vec<&[u32]> = sets.iter().collect();
@@ -124,6 +127,13 @@ pub fn compose_sets_vjp(
     grad: &[f32],
 ) -> Result<Vec<f32>> {
     let dim = rows.dim();
+    if grad.len() != sets.len() * dim {
+        return Err(Error::new(format!(
+            "{} numbers are not {} gradients of length {dim}",
+            grad.len(),
+            sets.len()
+        )));
+    }
     let mut grad_rows = vec![0.0; rows.values().len()];
     let mut add = |row: u32, grad: &[f32]| {
         grad_rows[row as usize * dim..][..dim].iter_mut().zip(grad).for_each(|(sum, g)| *sum += g);

@@ -29,9 +29,17 @@ inventory::collect!(Registration);
 /// The datum that [`export_library!`](crate::export_library) exports.
 pub const ABI: RawAbi = RawAbi { magic: MAGIC, abi_version: ABI_VERSION, size: size_of::<RawLibrary>() as u32 };
 
-/// What the library exports, built once from its registrations; null if describing them panics.
-pub fn library(name: &'static str, version: &'static str) -> *const RawLibrary {
-    struct Shared(*const RawLibrary);
+/// What the library exports, built once from its registrations; null if describing them panics, and `sink` takes why.
+///
+/// # Safety
+/// `sink` takes `sink_ctx`.
+pub unsafe fn library(
+    name: &'static str,
+    version: &'static str,
+    sink: TextFn,
+    sink_ctx: *mut c_void,
+) -> *const RawLibrary {
+    struct Shared(Result<*const RawLibrary>);
     // SAFETY: the descriptor is never written after it was made.
     unsafe impl Send for Shared {}
     // SAFETY: as above.
@@ -59,9 +67,16 @@ pub fn library(name: &'static str, version: &'static str) -> *const RawLibrary {
                 component_count: components.len() as u64,
             })) as *const RawLibrary)
         };
-        Shared(catch(describe_all).unwrap_or(std::ptr::null()))
+        Shared(catch(describe_all))
     };
-    LIBRARY.get_or_init(describe).0
+    match &LIBRARY.get_or_init(describe).0 {
+        Ok(library) => *library,
+        Err(error) => {
+            // SAFETY: the caller vouches for the sink; the text is lent for the call.
+            unsafe { sink(sink_ctx, lend(&error.to_string())) };
+            std::ptr::null()
+        }
+    }
 }
 
 /// Exports the components that the crate [registers](crate::register). Stands once in `lib.rs`.
@@ -74,8 +89,12 @@ macro_rules! export_library {
 
         #[doc(hidden)]
         #[unsafe(no_mangle)]
-        pub extern "C" fn compflow_library() -> *const $crate::abi::RawLibrary {
-            $crate::export::library(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+        pub unsafe extern "C" fn compflow_library(
+            sink: $crate::abi::TextFn,
+            sink_ctx: *mut ::std::ffi::c_void,
+        ) -> *const $crate::abi::RawLibrary {
+            // SAFETY: the host hands over a sink together with its context.
+            unsafe { $crate::export::library(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), sink, sink_ctx) }
         }
     };
 }
@@ -101,8 +120,8 @@ fn component<C: Component>(kind: Kind, methods: *const c_void) -> RawComponent {
         summary: lend(C::SUMMARY),
         documentation: lend(documentation.to_owned().leak()),
         schema: lend(schema.to_string().leak()),
-        create: create::<C>,
-        destroy: destroy::<C>,
+        create: Some(create::<C>),
+        destroy: Some(destroy::<C>),
         methods,
     }
 }
@@ -113,7 +132,11 @@ impl Registration {
         Self {
             describe: || {
                 let methods = const {
-                    &RawLoaderMethods { size: size_of::<RawLoaderMethods>() as u32, reserved: 0, load: load::<C> }
+                    &RawLoaderMethods {
+                        size: size_of::<RawLoaderMethods>() as u32,
+                        reserved: 0,
+                        load: Some(load::<C>),
+                    }
                 };
                 component::<C>(Kind::Loader, std::ptr::from_ref(methods).cast())
             },
@@ -128,8 +151,8 @@ impl Registration {
                     &RawComposerMethods {
                         size: size_of::<RawComposerMethods>() as u32,
                         reserved: 0,
-                        dim: dim::<C>,
-                        compose: compose::<C>,
+                        dim: Some(dim::<C>),
+                        compose: Some(compose::<C>),
                         vjp: if C::FLAGS.contains(Flags::HAS_GRADIENTS) { Some(vjp::<C>) } else { None },
                     }
                 };
@@ -146,8 +169,8 @@ impl Registration {
                     &RawClustererMethods {
                         size: size_of::<RawClustererMethods>() as u32,
                         reserved: 0,
-                        memory: memory::<C>,
-                        cluster: cluster::<C>,
+                        memory: Some(memory::<C>),
+                        cluster: Some(cluster::<C>),
                     }
                 };
                 component::<C>(Kind::Clusterer, std::ptr::from_ref(methods).cast())
@@ -163,8 +186,8 @@ impl Registration {
                     &RawEvaluatorMethods {
                         size: size_of::<RawEvaluatorMethods>() as u32,
                         reserved: 0,
-                        metrics: metrics::<C>,
-                        evaluate: evaluate::<C>,
+                        metrics: Some(metrics::<C>),
+                        evaluate: Some(evaluate::<C>),
                     }
                 };
                 component::<C>(Kind::Evaluator, std::ptr::from_ref(methods).cast())
@@ -213,7 +236,11 @@ impl Host for Caller {
         let sink = std::ptr::from_mut(&mut answer).cast();
         // SAFETY: as in `log`; the sink is a `String`, as `collect_text` expects.
         let status = unsafe { ((*self.0).input)((*self.0).ctx, lend(path), collect_text, sink) };
-        if status == STATUS_OK { Ok(answer.into()) } else { Err(Error::Failed(answer)) }
+        match status {
+            STATUS_OK => Ok(answer.into()),
+            STATUS_CANCELLED => Err(Error::Cancelled),
+            _ => Err(Error::Failed(answer)),
+        }
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
@@ -285,20 +312,50 @@ unsafe extern "C" fn destroy<C: Component>(instance: *mut c_void, host: *const R
     }
 }
 
-/// Passes batches on, turning a panic into an error: the stream's own callbacks do not.
-struct Guarded(crate::Batches);
+/// Passes batches on. The callbacks of an Arrow stream do not expect a panic, nor a NUL in an error's text, so neither
+/// gets there; a stream that panicked has ended.
+struct Guarded {
+    batches: Option<crate::Batches>,
+    schema: SchemaRef,
+}
+
+impl Guarded {
+    fn end(&mut self) {
+        let batches = self.batches.take();
+        // What goes wrong while it is being dropped has nobody to be told to.
+        let _ = catch(|| {
+            drop(batches);
+            Ok(())
+        });
+    }
+}
 
 impl Iterator for Guarded {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        catch(|| Ok(self.0.next())).unwrap_or_else(|error| Some(Err(ArrowError::ComputeError(error.to_string()))))
+        let batches = self.batches.as_mut()?;
+        let error = match catch(|| Ok(batches.next())) {
+            Ok(Some(Err(error))) => error.to_string(),
+            Ok(next) => return next,
+            Err(error) => {
+                self.end();
+                error.to_string()
+            }
+        };
+        Some(Err(ArrowError::ComputeError(error.replace('\0', "\u{fffd}"))))
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
 impl RecordBatchReader for Guarded {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        self.schema.clone()
     }
 }
 
@@ -311,16 +368,17 @@ unsafe extern "C" fn load<C: Component + Loader>(
     // SAFETY: the arguments are as `RawLoaderMethods::load` says.
     unsafe {
         enter::<C>(instance, host, |loader| {
-            let request = &*request;
+            // Field by field: an older caller's structure may be shorter than ours.
             let request = LoadRequest {
-                path: optional_text(request.path)?.map(Path::new),
-                embedding: optional_text(request.embedding)?,
-                truth: optional_text(request.truth)?,
-                trial: optional_text(request.trial)?,
-                id: optional_text(request.id)?,
+                path: optional_text((*request).path)?.map(Path::new),
+                embedding: optional_text((*request).embedding)?,
+                truth: optional_text((*request).truth)?,
+                trial: optional_text((*request).trial)?,
+                id: optional_text((*request).id)?,
             };
             let batches = with_services(host, |services| loader.load(&request, services))?;
-            out.write(FFI_ArrowArrayStream::new(Box::new(Guarded(batches))));
+            let schema = batches.schema();
+            out.write(FFI_ArrowArrayStream::new(Box::new(Guarded { batches: Some(batches), schema })));
             Ok(())
         })
     }
@@ -397,29 +455,36 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
     // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
-            let raw = &*task;
-            let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
-            let truth = raw.truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
+            // Field by field: an older caller's structures may be shorter than ours.
+            let composer = (*task).composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
+            let truth = (*task).truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
+            let (rows, dim) = ((*task).rows, (*task).dim);
             let task = Task {
-                embeddings: Embeddings::new(slice(raw.embeddings, raw.rows * raw.dim), raw.dim as usize),
+                embeddings: Embeddings::new(slice((*task).embeddings, rows * dim), dim as usize),
                 space: Space {
-                    normalize: match raw.normalize {
+                    normalize: match (*task).normalize {
                         NORMALIZE_NONE => Normalize::None,
                         NORMALIZE_L2 => Normalize::L2,
                         other => return Err(Error::new(format!("normalisation {other} is not known here"))),
                     },
-                    distance: match raw.distance {
+                    distance: match (*task).distance {
                         DISTANCE_SQEUCLIDEAN => Distance::SqEuclidean,
                         DISTANCE_EUCLIDEAN => Distance::Euclidean,
                         other => return Err(Error::new(format!("distance {other} is not known here"))),
                     },
                 },
-                degree: raw.degree as usize,
+                degree: (*task).degree as usize,
                 composer: composer.as_deref().map(|composer| composer as &dyn Composer),
                 truth: truth.as_ref(),
             };
             let clustering = with_services(host, |services| clusterer.cluster(&task, services))?;
-            out.write(clustering.try_into()?);
+            let found = RawClustering::try_from(clustering)?;
+            (*out).converged = found.converged;
+            (*out).iterations = found.iterations;
+            (*out).objective = found.objective;
+            (*out).assignments = found.assignments;
+            (*out).clusters = found.clusters;
+            (*out).trace = found.trace;
             Ok(())
         })
     }
@@ -455,7 +520,12 @@ unsafe extern "C" fn evaluate<C: Component + Evaluator>(
         enter::<C>(instance, host, |evaluator| {
             let (truth, predicted): (Sets, Sets) = (copy_sets(&*truth)?, copy_sets(&*predicted)?);
             let values = with_services(host, |services| evaluator.evaluate(&truth, &predicted, services))?;
-            for (metric, value) in evaluator.metrics().iter().zip(values) {
+            let metrics = evaluator.metrics();
+            if values.len() != metrics.len() {
+                let (values, metrics) = (values.len(), metrics.len());
+                return Err(Error::new(format!("{values} scores were returned for {metrics} metrics")));
+            }
+            for (metric, value) in metrics.iter().zip(values) {
                 sink(sink_ctx, lend(&metric.name), value);
             }
             Ok(())

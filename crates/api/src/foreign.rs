@@ -6,6 +6,8 @@ use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::abi::*;
 use crate::guard::catch;
@@ -47,15 +49,23 @@ impl ForeignLibrary {
         }
         // SAFETY: `size` covers all fields of the first release, and these are among them.
         unsafe {
+            if (*raw).components.is_null() {
+                return Err(Error::new("the library's list of components is null"));
+            }
             let components = slice((*raw).components, (*raw).component_count);
-            Ok(Self {
+            let library = Self {
                 name: text((*raw).name)?.to_owned(),
                 version: text((*raw).version)?.to_owned(),
                 components: components
                     .iter()
                     .map(|&component| ForeignComponent::from_raw(component))
                     .collect::<Result<_>>()?,
-            })
+            };
+            for ForeignComponent { kind, name, schema, .. } in &library.components {
+                serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
+                    .map_err(|error| Error::new(format!("the parameter schema of {kind} `{name}`: {error}")))?;
+            }
+            Ok(library)
         }
     }
 }
@@ -91,16 +101,18 @@ impl ForeignComponent {
     /// # Safety
     /// `raw` is null or a descriptor that lives as long as the process.
     pub(crate) unsafe fn from_raw(raw: *const RawComponent) -> Result<Self> {
-        // SAFETY: the caller vouches for the pointer.
-        let raw: &'static RawComponent =
-            unsafe { raw.as_ref() }.ok_or_else(|| Error::new("a component's descriptor is null"))?;
-        if (raw.size as usize) < size_of::<RawComponent>() {
+        if raw.is_null() {
+            return Err(Error::new("a component's descriptor is null"));
+        }
+        // SAFETY: the caller vouches for the pointer; every version of a descriptor begins with its size.
+        let size = unsafe { raw.cast::<u32>().read() };
+        if size < MIN_COMPONENT_SIZE {
             return Err(Error::new(format!(
-                "a component's descriptor is truncated: {} bytes, at least {} expected",
-                raw.size,
-                size_of::<RawComponent>()
+                "a component's descriptor is truncated: {size} bytes, at least {MIN_COMPONENT_SIZE} expected"
             )));
         }
+        // SAFETY: the descriptor is long enough for all that is looked at.
+        let raw: &'static RawComponent = unsafe { &*raw };
         // SAFETY: the texts live as long as the descriptor.
         let (name, summary, documentation, schema) =
             unsafe { (text(raw.name)?, text(raw.summary)?, text(raw.documentation)?, text(raw.schema)?) };
@@ -109,11 +121,21 @@ impl ForeignComponent {
         if name.is_empty() {
             return Err(Error::new(format!("a {kind} has no name")));
         }
-        if raw.methods.is_null() {
-            return Err(Error::new(format!("{kind} `{name}` has no methods")));
+        if raw.methods.is_null() || raw.create.is_none() || raw.destroy.is_none() {
+            return Err(Error::new(format!("{kind} `{name}` lacks a function")));
         }
-        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
-            .map_err(|error| Error::new(format!("the parameter schema of {kind} `{name}`: {error}")))?;
+        let least = match kind {
+            Kind::Loader => 16,
+            Kind::Composer => 32,
+            Kind::Clusterer | Kind::Evaluator => 24,
+        };
+        // SAFETY: every table of methods begins with its size.
+        let size = unsafe { raw.methods.cast::<u32>().read() };
+        if size < least {
+            return Err(Error::new(format!(
+                "the methods of {kind} `{name}` are truncated: {size} bytes, at least {least} expected"
+            )));
+        }
         Ok(Self { raw, kind, name, summary, documentation, schema })
     }
 
@@ -128,9 +150,10 @@ impl ForeignComponent {
     /// If the component refuses them; one line per problem.
     pub fn create(&self, params: &str, services: &Services<'_>) -> Result<Instance> {
         let mut instance = std::ptr::null_mut();
+        let create = required(self.raw.create, "create")?;
         call(services, |host| {
             // SAFETY: the arguments are as `RawComponent::create` says.
-            unsafe { (self.raw.create)(lend(params), host, &mut instance) }
+            unsafe { create(lend(params), host, &mut instance) }
         })?;
         Ok(Instance { raw: instance, component: *self })
     }
@@ -172,9 +195,10 @@ impl Instance {
     }
 
     fn destroy(&mut self) -> Result<()> {
+        let destroy = required(self.component.raw.destroy, "destroy")?;
         call(&Services::none(), |host| {
             // SAFETY: called once, by `close` or by `drop`.
-            unsafe { (self.component.raw.destroy)(self.raw, host) }
+            unsafe { destroy(self.raw, host) }
         })
     }
 
@@ -199,6 +223,11 @@ impl Drop for Instance {
         // Whoever wants to know calls `close`.
         let _ = self.destroy();
     }
+}
+
+/// A function that a table must have.
+fn required<F>(function: Option<F>, name: &str) -> Result<F> {
+    function.ok_or_else(|| Error::new(format!("the component lacks the function `{name}`")))
 }
 
 /// What a [`RawHost`] made by [`call`] points to.
@@ -340,11 +369,12 @@ macro_rules! foreign {
             type Error = Error;
 
             fn try_from(instance: Instance) -> Result<Self> {
-                let kind = instance.component.kind;
-                if kind == Kind::$kind {
+                // The descriptor's own word: it decides what its methods are.
+                if instance.component.raw.kind == Kind::$kind as u32 {
                     return Ok(Self(instance));
                 }
-                Err(Error::new(format!("`{}` is a {kind}, not a {}", instance.component.name, Kind::$kind)))
+                let ForeignComponent { name, kind, .. } = instance.component;
+                Err(Error::new(format!("`{name}` is a {kind}, not a {}", Kind::$kind)))
             }
         }
 
@@ -404,12 +434,38 @@ impl Loader for ForeignLoader {
             trial: lend_optional(request.trial),
             id: lend_optional(request.id),
         };
+        let load = required(self.methods().load, "load")?;
         let mut stream = FFI_ArrowArrayStream::empty();
         call(services, |host| {
             // SAFETY: the arguments are as `RawLoaderMethods::load` says.
-            unsafe { (self.methods().load)(self.0.raw, &raw, host, &mut stream) }
+            unsafe { load(self.0.raw, &raw, host, &mut stream) }
         })?;
-        Ok(Box::new(RecordBatchStreamReader::try_new(stream)?))
+        Ok(Box::new(Checked(catch(|| Ok(RecordBatchStreamReader::try_new(stream)?))?)))
+    }
+}
+
+/// Batches of another library, each found well-formed before it is handed on.
+struct Checked(RecordBatchStreamReader);
+
+impl Iterator for Checked {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // Arrow asserts what it expects of a structure's shape, and trusts its content.
+        let next = catch(|| {
+            let batch = self.0.next().transpose()?;
+            for column in batch.iter().flat_map(RecordBatch::columns) {
+                column.to_data().validate_full()?;
+            }
+            Ok(batch)
+        });
+        next.map_err(|error| ArrowError::ComputeError(error.to_string())).transpose()
+    }
+}
+
+impl RecordBatchReader for Checked {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
     }
 }
 
@@ -420,8 +476,10 @@ impl Loader for ForeignLoader {
 pub(crate) unsafe fn borrow_composer(raw: RawInstance) -> Result<ManuallyDrop<ForeignComposer>> {
     // SAFETY: the caller vouches for the instance; it is not ended here.
     let instance = ManuallyDrop::new(unsafe { Instance::from_raw(raw) }?);
-    let composer = ForeignComposer::try_from(ManuallyDrop::into_inner(instance))?;
-    Ok(ManuallyDrop::new(composer))
+    if instance.component.kind != Kind::Composer {
+        return Err(Error::new(format!("`{}` was handed over as a composer", instance.component.name)));
+    }
+    Ok(ManuallyDrop::new(ForeignComposer(ManuallyDrop::into_inner(instance))))
 }
 
 impl Composer for ForeignComposer {
@@ -431,18 +489,19 @@ impl Composer for ForeignComposer {
 
     fn dim(&self) -> Option<usize> {
         // SAFETY: the instance is alive.
-        match unsafe { (self.methods().dim)(self.0.raw) } {
+        match unsafe { self.methods().dim?(self.0.raw) } {
             0 => None,
             dim => Some(dim as usize),
         }
     }
 
     fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        let compose = required(self.methods().compose, "compose")?;
         let rows = require_rows(dim, &[left.len(), right.len(), out.len()])?;
         let (left, right, out) = (left.as_ptr(), right.as_ptr(), out.as_mut_ptr());
         call(&Services::none(), |host| {
             // SAFETY: all three matrices have `rows` rows of `dim`.
-            unsafe { (self.methods().compose)(self.0.raw, rows, dim as u64, left, right, out, host) }
+            unsafe { compose(self.0.raw, rows, dim as u64, left, right, out, host) }
         })
     }
 
@@ -479,8 +538,9 @@ fn require_rows(dim: usize, lens: &[usize]) -> Result<u64> {
 
 impl Clusterer for ForeignClusterer {
     fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+        let Some(memory) = self.methods().memory else { return 0 };
         // SAFETY: the instance is alive.
-        unsafe { (self.methods().memory)(self.0.raw, rows as u64, dim as u64, degree as u32) }
+        unsafe { memory(self.0.raw, rows as u64, dim as u64, degree as u32) }
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -505,10 +565,11 @@ impl Clusterer for ForeignClusterer {
             composer: composer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             truth: truth.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
         };
+        let cluster = required(self.methods().cluster, "cluster")?;
         let mut out = RawClustering::empty();
         call(services, |host| {
             // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
-            unsafe { (self.methods().cluster)(self.0.raw, &raw, host, &mut out) }
+            unsafe { cluster(self.0.raw, &raw, host, &mut out) }
         })?;
         let clustering = Clustering::try_from(out)?;
         clustering.check(task)?;
@@ -543,9 +604,10 @@ impl ForeignEvaluator {
     /// # Errors
     /// If it fails to say.
     pub fn try_metrics(&self) -> Result<Vec<Metric>> {
+        let metrics = required(self.methods().metrics, "metrics")?;
         let scores = self.scores(&Services::none(), |host, sink| {
             // SAFETY: the sink is as `collect_score` expects.
-            unsafe { (self.methods().metrics)(self.0.raw, host, collect_score, sink) }
+            unsafe { metrics(self.0.raw, host, collect_score, sink) }
         })?;
         Ok(scores.into_iter().map(|(name, sign)| Metric { name, larger_is_better: sign >= 0.0 }).collect())
     }
@@ -564,11 +626,25 @@ impl Evaluator for ForeignEvaluator {
                 predicted.len()
             )));
         }
+        let metrics = self.try_metrics()?;
+        let evaluate = required(self.methods().evaluate, "evaluate")?;
         let (truth, predicted) = (lend_sets(truth), lend_sets(predicted));
         let scores = self.scores(services, |host, sink| {
             // SAFETY: the sets are lent for the call; the sink is as `collect_score` expects.
-            unsafe { (self.methods().evaluate)(self.0.raw, &truth, &predicted, host, collect_score, sink) }
+            unsafe { evaluate(self.0.raw, &truth, &predicted, host, collect_score, sink) }
         })?;
-        Ok(scores.into_iter().map(|(_, value)| value).collect())
+        if let Some((name, _)) = scores.iter().find(|(name, _)| !metrics.iter().any(|metric| metric.name == *name))
+        {
+            return Err(Error::new(format!("a score was returned for `{name}`, which is not one of the metrics")));
+        }
+        metrics
+            .iter()
+            .map(|metric| match scores.iter().filter(|(name, _)| *name == metric.name).collect::<Vec<_>>()[..] {
+                [(_, value)] => Ok(*value),
+                ref found => {
+                    Err(Error::new(format!("{} scores were returned for `{}`", found.len(), metric.name)))
+                }
+            })
+            .collect()
     }
 }

@@ -21,6 +21,9 @@ pub(crate) fn schema<P: JsonSchema>() -> Value {
 pub(crate) fn parse<P: DeserializeOwned + JsonSchema>(json: &str) -> Result<P> {
     let value: Value =
         serde_json::from_str(json).map_err(|e| Error::new(format!("parameters are not JSON: {e}")))?;
+    if !value.is_object() {
+        return Err(Error::new(format!("the parameters must be a table, found {value}")));
+    }
     let schema = schema::<P>();
     let problems = problems(&schema, &value);
     if !problems.is_empty() {
@@ -199,6 +202,11 @@ impl<'a> Checker<'a> {
         .collect::<Vec<_>>()
         .join(" and ");
         let types = types.join(" or ");
+        let bounds = match (bounds.as_str(), schema.get("format").and_then(Value::as_str)) {
+            ("at least 0", Some("uint32")) => format!("between 0 and {}", u32::MAX),
+            ("", Some("int32")) => format!("between {} and {}", i32::MIN, i32::MAX),
+            _ => bounds,
+        };
         if bounds.is_empty() { types } else { format!("{types} {bounds}") }
     }
 }
@@ -210,6 +218,15 @@ fn allows(schema: &Value, value: &Value) -> bool {
             (Some(bound), Some(value)) => holds(value, bound),
             _ => true,
         };
+    // schemars gives 32-bit numbers no bounds, only the name of their format.
+    let (least, most) = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => (0, i64::from(u32::MAX)),
+        Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    if value.as_i64().is_some_and(|value| value < least || value > most) {
+        return false;
+    }
     schema.get("const").is_none_or(|constant| constant == value)
         && schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(value))
         && bound("minimum", |value, bound| value >= bound)
@@ -329,6 +346,15 @@ mod tests {
             refused(r#"{"preference":{"k":0}}"#),
             "`preference.k` must be a whole number at least 1, found 0"
         );
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_their_type_are_named() {
+        assert_eq!(
+            refused(r#"{"preference":{"k":5000000000}}"#),
+            "`preference.k` must be a whole number at least 1, found 5000000000"
+        );
+        assert_eq!(refused("[]"), "the parameters must be a table, found []");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Arra
 use arrow_schema::{DataType, Field};
 
 use crate::abi::{RawClustering, RawSets, RawStr, RawTable};
+use crate::guard::catch;
 use crate::{Clustering, Diagnostics, Error, Result, Sets};
 
 /// Lends a text to the other side.
@@ -117,15 +118,15 @@ impl RawTable {
                 return Err(Error::new("was not returned"));
             }
             // SAFETY: a table on the boundary follows the Arrow C Data Interface; its content is validated next.
-            let mut data = unsafe { from_ffi(self.array, &self.schema) }?;
-            data.align_buffers();
+            let data = unsafe { from_ffi(self.array, &self.schema) }?;
             data.validate_full()?;
             match data.data_type() {
                 DataType::Struct(_) => Ok(StructArray::from(data)),
                 other => Err(Error::new(format!("must be a struct, found {other}"))),
             }
         };
-        import().map_err(|error| error.context(format!("the table `{what}`")))
+        // Arrow asserts what it expects of a structure's shape.
+        catch(import).map_err(|error| error.context(format!("the table `{what}`")))
     }
 }
 
@@ -150,7 +151,7 @@ fn floats(table: &StructArray, name: &str) -> Result<Vec<f32>> {
         return Err(Error::new(format!("the column `{name}` has nulls")));
     }
     let width = list.value_length() as usize;
-    Ok(values.values()[list.offset() * width..][..list.len() * width].to_vec())
+    Ok(values.values()[..list.len() * width].to_vec())
 }
 
 fn sets(table: &StructArray, what: &str, name: &str) -> Result<Sets> {

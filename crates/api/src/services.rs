@@ -112,13 +112,14 @@ impl Services<'_> {
         }
         Err(Error::new(format!(
             "needs {} of memory, over the budget of {}; {remedy}",
-            mebibytes(bytes),
-            mebibytes(self.memory)
+            in_units(bytes),
+            in_units(self.memory)
         )))
     }
 
-    /// Resolves a path that the user wrote in a parameter, relative to the pipeline file. Results are cached under
-    /// the content of the files named this way.
+    /// Resolves a path that the user wrote in a parameter, relative to the pipeline file. Results are kept under the
+    /// content of the files named this way, so clusterers, composers and evaluators ask in
+    /// [`Component::new`](crate::Component::new), and the host refuses later.
     ///
     /// # Errors
     /// If there is no such file.
@@ -126,7 +127,8 @@ impl Services<'_> {
         self.host.input(path)
     }
 
-    /// Creates a clusterer, of this library or any other, from its parameters as a JSON object.
+    /// Creates a clusterer, of this library or any other, from its parameters as a JSON object. Like files, other
+    /// components are asked for in [`Component::new`](crate::Component::new).
     ///
     /// # Errors
     /// If there is none of that name, or it refuses the parameters.
@@ -134,7 +136,7 @@ impl Services<'_> {
         ForeignClusterer::try_from(self.host.create(Kind::Clusterer, name, params)?)
     }
 
-    /// Creates a composer, of this library or any other, from its parameters as a JSON object.
+    /// Creates a composer, likewise.
     ///
     /// # Errors
     /// If there is none of that name, or it refuses the parameters.
@@ -143,8 +145,13 @@ impl Services<'_> {
     }
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes.div_ceil(1 << 20))
+/// A number of bytes, rounded up, in a unit in which it has at most four digits.
+fn in_units(bytes: u64) -> String {
+    let (unit, size) = [("KiB", 1u64 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
+        .into_iter()
+        .find(|(_, size)| bytes.div_ceil(*size) < 10_000)
+        .unwrap_or(("PiB", 1 << 50));
+    format!("{} {unit}", bytes.div_ceil(size))
 }
 
 #[cfg(test)]

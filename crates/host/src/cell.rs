@@ -1,6 +1,6 @@
 //! A cell: one clusterer on one trial. What it depends on, and what comes out of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
 use compflow_api::{
@@ -81,7 +81,7 @@ pub(crate) fn run(
     seed: u64,
     about: &str,
 ) -> Result<Outcome> {
-    let mut answers = Answers::new(environment, about);
+    let mut answers = Answers::sealed(environment, about);
     answers.bar = Some(environment.terminal.work(about));
     let watch = Watch::start();
     let started = Instant::now();
@@ -138,22 +138,20 @@ impl Recipe {
 }
 
 impl Outcome {
-    /// Adds the scores that are still missing; says whether there were any.
-    ///
-    /// # Errors
-    /// Of the first evaluator that fails; scores of the others are kept.
+    /// Adds the scores that are still missing; says whether there were any, and what the first evaluator said that
+    /// failed. Scores of the others are kept.
     pub(crate) fn score(
         &mut self,
         environment: &Environment,
         setting: &Setting,
         trial: &Trial,
         about: &str,
-    ) -> Result<bool> {
-        let Some(truth) = &trial.truth else { return Ok(false) };
+    ) -> (bool, Option<Error>) {
+        let Some(truth) = &trial.truth else { return (false, None) };
         let mut added = false;
         let mut failed = None;
         for recipe in &setting.evaluators {
-            let key = format!("{} {}", recipe.key, trial.truth_key);
+            let key = score_key(recipe, trial);
             if self.scores.contains_key(&key) {
                 continue;
             }
@@ -165,7 +163,7 @@ impl Outcome {
                 Err(error) => failed = failed.or(Some(error.context(format!("evaluator `{}`", recipe.name)))),
             }
         }
-        failed.map_or(Ok(added), Err)
+        (added, failed)
     }
 
     /// The scores of the run's evaluators, in their order.
@@ -174,8 +172,7 @@ impl Outcome {
         setting: &'a Setting,
         trial: &'a Trial,
     ) -> impl Iterator<Item = &'a (String, f64)> {
-        let keys = setting.evaluators.iter().map(|recipe| format!("{} {}", recipe.key, trial.truth_key));
-        keys.filter_map(|key| self.scores.get(&key)).flatten()
+        setting.evaluators.iter().filter_map(|recipe| self.scores.get(&score_key(recipe, trial))).flatten()
     }
 
     /// Says again what was said when the outcome was computed.
@@ -184,6 +181,11 @@ impl Outcome {
             terminal.log(compflow_api::Level::Warn, about, warning);
         }
     }
+}
+
+/// Under what an outcome keeps the scores of an evaluator.
+fn score_key(recipe: &Recipe, trial: &Trial) -> String {
+    format!("{} {}", recipe.key, trial.truth_key)
 }
 
 /// Scores sets with one evaluator.
@@ -198,31 +200,28 @@ pub(crate) fn evaluate(
     about: &str,
 ) -> Result<Vec<(String, f64)>> {
     let evaluator = ForeignEvaluator::try_from(recipe.make(environment)?)?;
-    let answers = Answers::new(environment, about);
-    let services = Services { host: &answers, ..Services::none() };
-    let names = evaluator.metrics();
+    let answers = Answers::sealed(environment, about);
+    let services = Services { host: &answers, memory: environment.memory, ..Services::none() };
+    let names = evaluator.try_metrics()?;
     let values = evaluator.evaluate(truth, predicted, &services)?;
-    if values.len() != names.len() {
-        return Err(Error::new(format!("{} scores were returned for {} metrics", values.len(), names.len())));
-    }
     names
         .into_iter()
         .zip(values)
-        .map(|(metric, value)| match value.is_nan() {
-            true => Err(Error::new(format!("the score `{}` is not a number", metric.name))),
-            false => Ok((metric.name, value)),
+        .map(|(metric, value)| match value.is_finite() {
+            true => Ok((metric.name, value)),
+            false => Err(Error::new(format!("the score `{}` is {value}", metric.name))),
         })
         .collect()
 }
 
-/// Renumbers the singletons so that the result does not depend on how the method counts: in the order of the first
-/// example that belongs to it alone, then of those that occur only in larger sets, then of the rest. Clusters are
-/// listed by size of their set, then in order.
+/// Renumbers the singletons: in the order of the first example that belongs to one alone, then those that occur only
+/// in larger sets, then the rest, among themselves as the method counts them. Clusters are listed by size of their set,
+/// then in order.
 fn canonical(mut clustering: Clustering) -> Clustering {
     let mut order: Vec<u32> = Vec::new();
     let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
     let others = clustering.assignments.iter().filter(|set| set.len() > 1);
-    let mut seen = std::collections::HashSet::new();
+    let mut seen: HashSet<u32> = HashSet::new();
     for set in alone.chain(others).chain(clustering.clusters.iter()) {
         order.extend(set.iter().filter(|member| seen.insert(**member)));
     }
@@ -258,7 +257,8 @@ fn canonical(mut clustering: Clustering) -> Clustering {
     clustering.clusters = by_set.iter().map(|&at| &renumbered[at]).collect();
 
     let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
-    if width == order.len() && width > 0 && order.iter().all(|member| (*member as usize) < width) {
+    if width > 0 {
+        order.extend((0..width as u32).filter(|member| !seen.contains(member)));
         let rows = clustering.memberships.chunks_exact(width);
         clustering.memberships = rows.flat_map(|row| order.iter().map(|member| row[*member as usize])).collect();
     }
@@ -271,16 +271,8 @@ fn distances(task: &Task<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
     let representatives = if !clustering.centroids.is_empty() {
         clustering.centroids.clone()
     } else if !clustering.exemplars.is_empty() {
-        // The fold goes in the order of the members; exemplars are rows in that order, gathered here so that
-        // composing them by position keeps it.
-        let mut rows = Vec::new();
-        let mut sets = Sets::default();
-        for exemplars in &clustering.exemplars {
-            let first = (rows.len() / dim) as u32;
-            exemplars.iter().for_each(|row| rows.extend_from_slice(task.embeddings.row(*row as usize)));
-            sets.push(&(first..first + exemplars.len() as u32).collect::<Vec<_>>());
-        }
-        task.compose_sets(Embeddings::new(&rows, dim), &sets)?
+        // Composed by ascending row, which no numbering of clusters changes.
+        task.compose_sets(task.embeddings, &clustering.exemplars.iter().collect())?
     } else {
         return Ok(Vec::new());
     };

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) resolved: serde_json::Value,
     pub(crate) name: String,
     pub(crate) seed: u64,
+    /// What `--only` named.
+    pub(crate) only: Vec<String>,
     pub(crate) setting: Setting,
     pub(crate) data: Vec<LoadedData>,
     pub(crate) clusterers: Vec<PlannedClusterer>,
@@ -96,7 +98,12 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
         folder: folder_of(file),
         inputs: Inputs::default(),
         terminal: Terminal::new(options.quiet),
+        memory: options.memory,
     };
+    if environment.registry.entries().next().is_none() {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(Failure::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
+    }
     for found in &environment.registry.libraries {
         if let State::Refused(reason) = &found.state {
             environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
@@ -106,8 +113,10 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     let source = Source { name: file.display().to_string(), text };
     let document = Document::parse(source, &options.set, &mut problems);
     let styled = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let render =
-        |problems: Vec<Problem>| Failure::Problems(diagnostics::render(problems, &document.sources, styled));
+    let render = |problems: Vec<Problem>| match interrupt::requested() {
+        true => Failure::Interrupted,
+        false => Failure::Problems(diagnostics::render(problems, &document.sources, styled)),
+    };
     if !problems.is_empty() {
         return Err(render(problems));
     }
@@ -122,10 +131,11 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
         .map(|clusterer| checker.clusterer(clusterer, &pipeline, composer.as_ref().map(|(recipe, _)| recipe)))
         .collect();
     let (evaluators, metrics) = checker.evaluators(&pipeline.evaluators);
-    let metric = pipeline.tune.as_ref().and_then(|tune| checker.tune(tune, &pipeline, &metrics));
+    let all_made = evaluators.len() == pipeline.evaluators.len();
+    let metric = pipeline.tune.as_ref().and_then(|tune| checker.tune(tune, &pipeline, &metrics, all_made));
     let sources: Vec<Option<OpenData<'_>>> =
-        pipeline.data.iter().map(|data| checker.open(data, pipeline.seed, options.threads)).collect();
-    let needs_truth = (!pipeline.evaluators.is_empty()).then_some("evaluators");
+        pipeline.data.iter().map(|data| checker.open(data, pipeline.seed)).collect();
+    let evaluates = !pipeline.evaluators.is_empty();
     if !problems.is_empty() {
         return Err(render(problems));
     }
@@ -140,11 +150,14 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
                 let seconds = started.elapsed().as_secs_f64();
                 let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
                 environment.terminal.log(Level::Info, &data.name, &text);
-                check_dataset(&dataset, data, composer.as_ref(), needs_truth, &clusterers, &mut problems);
+                check_dataset(&dataset, data, composer.as_ref(), evaluates, &clusterers, &mut problems);
                 loaded.push(LoadedData { name: data.name.clone(), tunes: data.tunes, dataset });
             }
             Err(_) if interrupt::requested() => return Err(Failure::Interrupted),
-            Err(text) => problems.push(Problem::new(&data.origin, text)),
+            Err(text) => {
+                let origin = data.path.as_ref().map_or(&data.origin, |(_, origin)| origin);
+                problems.push(Problem::new(origin, text));
+            }
         }
         bar.inc(1);
     }
@@ -161,6 +174,7 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
         resolved: document.root.to_json(&mut Vec::new()),
         name: pipeline.name,
         seed: pipeline.seed,
+        only: options.only.clone(),
         setting: Setting {
             degree: pipeline.degree,
             space: pipeline.space,
@@ -199,6 +213,15 @@ fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>)
     }
     if only.iter().any(|name| data.contains(name)) {
         pipeline.data.retain(|data| data.tunes || only.contains(&data.name));
+    }
+    let tunes = |data: &Data| pipeline.tune.as_ref().is_some_and(|tune| tune.data.0 == data.name);
+    if !only.is_empty() && pipeline.data.iter().all(|data| data.tunes) {
+        problems
+            .push(Problem::without_place("--only leaves nothing to run: all that is left of the data only tunes"));
+    }
+    for data in pipeline.data.iter().filter(|data| data.tunes && !tunes(data)) {
+        let text = format!("the [[data]] named `{}` is for tuning, and no [tune] uses it", data.name);
+        problems.push(Problem::new(&data.origin, text));
     }
 }
 
@@ -321,7 +344,13 @@ impl Checker<'_> {
         (recipes, metrics)
     }
 
-    fn tune(&mut self, tune: &pipeline::Tune, pipeline: &Pipeline, metrics: &[Metric]) -> Option<Metric> {
+    fn tune(
+        &mut self,
+        tune: &pipeline::Tune,
+        pipeline: &Pipeline,
+        metrics: &[Metric],
+        all_made: bool,
+    ) -> Option<Metric> {
         let (name, origin) = &tune.data;
         match pipeline.data.iter().find(|data| data.name == *name) {
             None => {
@@ -338,7 +367,7 @@ impl Checker<'_> {
         }
         let (name, origin) = &tune.metric;
         let metric = metrics.iter().find(|metric| metric.name == *name).cloned();
-        if metric.is_none() {
+        if metric.is_none() && all_made {
             let text = format!("no [[evaluator]] reports the metric `{name}`");
             let known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
             self.problems.push(Problem::new(origin, text).suggest(name, known));
@@ -347,7 +376,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open<'d>(&mut self, data: &'d Data, seed: u64, threads: usize) -> Option<OpenData<'d>> {
+    fn open<'d>(&mut self, data: &'d Data, seed: u64) -> Option<OpenData<'d>> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -370,7 +399,7 @@ impl Checker<'_> {
         let open = OpenData { data, loader, seed, files };
         let before = self.problems.len();
         for file in &open.files {
-            if let Err(text) = open.load(file.as_deref(), self.environment, threads) {
+            if let Err(text) = open.load(file.as_deref(), self.environment, 1) {
                 self.problems.extend(text.lines().map(|line| about_column(data, file.as_deref(), line)));
             }
         }
@@ -440,6 +469,10 @@ fn about_column(data: &Data, file: Option<&Path>, line: &str) -> Problem {
     let columns = data.columns.as_ref().map(Columns::all).into_iter().flatten();
     if let Some((_, origin)) = columns.flatten().find(|(column, _)| Some(column.as_str()) == named) {
         problem.origin = Some(origin.clone());
+    } else if let Some((_, origin)) =
+        data.path.as_ref().filter(|_| problem.origin.as_ref() == Some(&data.loader.origin))
+    {
+        problem.origin = Some(origin.clone());
     }
     problem
 }
@@ -485,12 +518,12 @@ impl OpenData<'_> {
         };
         let request = LoadRequest { path: file, embedding: embedding.or(Some("embedding")), truth, trial, id };
         let answers = Answers::new(environment, &self.data.name);
-        let services = Services { host: &answers, seed: self.seed, threads, ..Services::none() };
+        let services = Services { host: &answers, seed: self.seed, threads, memory: environment.memory };
         self.loader.load(&request, &services).map_err(|error| error.to_string())
     }
 
     fn read(&self, environment: &Environment, threads: usize) -> Result<Dataset, String> {
-        let mut builder = Builder::new(true);
+        let mut builder = Builder::new(true, environment.memory);
         for file in &self.files {
             let named = |text: String| match file {
                 Some(file) => format!("{}: {text}", display(file)),
@@ -508,7 +541,7 @@ fn check_dataset(
     dataset: &Dataset,
     data: &Data,
     composer: Option<&(Recipe, ForeignComposer)>,
-    needs_truth: Option<&str>,
+    evaluates: bool,
     clusterers: &[PlannedClusterer],
     problems: &mut Vec<Problem>,
 ) {
@@ -531,7 +564,7 @@ fn check_dataset(
         clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
     });
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
-    if let Some(who) = who.or_else(|| needs_truth.map(|who| format!("the {who} need"))) {
+    if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);
         let help = "name the column: `columns = { embedding = …, truth = … }`";
         problems.push(Problem::new(&data.origin, text).help(help));

@@ -28,12 +28,12 @@ pub(crate) enum Command {
         /// Pipeline files.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Lay a value over the pipeline, e.g. clusterer.CAP.damping=0.9; may be given several times.
+        /// Lay a value over the pipeline, e.g. clusterer.NAME.k=12; may be given several times.
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
     },
     /// Show the cells of a pipeline: how many, how many are kept, how much memory they need.
-    Plan(PlanArgs),
+    Plan(PipelineArgs),
     /// List every library found, and why if one is not used.
     Plugins {
         /// As JSON.
@@ -65,7 +65,7 @@ pub(crate) struct PipelineArgs {
     /// The results folder [default: results/NAME].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Lay a value over the pipeline, e.g. clusterer.CAP.damping=0.9; may be given several times.
+    /// Lay a value over the pipeline, e.g. clusterer.NAME.k=12; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Only this clusterer or this data; may be given several times.
@@ -98,12 +98,6 @@ pub(crate) struct RunArgs {
     /// Show nothing but errors and the results.
     #[arg(long)]
     pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PlanArgs {
-    #[command(flatten)]
-    pub(crate) pipeline: PipelineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -146,7 +140,10 @@ fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err(format!("`{unit}` is no unit of memory; use MB, GB, MiB or GiB")),
     };
     let number: f64 = number.parse().map_err(|_| "expected a size such as 8GB or 512MiB".to_owned())?;
-    Ok((number * factor) as u64)
+    match (number * factor) as u64 {
+        0 => Err("expected more than nothing".to_owned()),
+        bytes => Ok(bytes),
+    }
 }
 
 #[cfg(test)]

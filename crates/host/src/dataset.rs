@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Int64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
@@ -63,6 +63,8 @@ pub(crate) struct Builder {
     /// Which columns the first file had; the others must have the same.
     columns: Option<Vec<String>>,
     embeddings_wanted: bool,
+    /// Bytes that the embeddings may take.
+    memory: u64,
 }
 
 /// What has been read of one trial.
@@ -89,8 +91,8 @@ struct Labels {
 
 impl Builder {
     /// A builder of data with embeddings, or, for scoring, without.
-    pub(crate) fn new(embeddings_wanted: bool) -> Self {
-        Self { embeddings_wanted, ..Self::default() }
+    pub(crate) fn new(embeddings_wanted: bool, memory: u64) -> Self {
+        Self { embeddings_wanted, memory, ..Self::default() }
     }
 
     /// Reads a file's batches to the end.
@@ -136,6 +138,13 @@ impl Builder {
         if self.embeddings_wanted {
             let column = batch.column_by_name("embedding").ok_or("the loader returned no embeddings")?;
             let values = self.embedding_values(column, first_row)?;
+            let bytes = 4 * (self.dim * (self.rows + batch.num_rows())) as u64;
+            if bytes > self.memory {
+                return Err(format!(
+                    "the embeddings take more than the memory budget of {}; see --memory",
+                    indicatif::HumanBytes(self.memory)
+                ));
+            }
             // Rows of one trial usually come together, so they are copied together.
             let mut row = 0;
             while row < numbers.len() {
@@ -163,7 +172,6 @@ impl Builder {
             list_parts(column).filter(|(values, _)| values.data_type().is_floating()).ok_or_else(|| {
                 format!("the embedding column must hold lists of floats, found {}", column.data_type())
             })?;
-        let mut start = 0;
         for (row, length) in lengths.iter().enumerate() {
             let row = first_row + row;
             if *length == 0 {
@@ -178,19 +186,22 @@ impl Builder {
                     self.dim
                 ));
             }
-            start += length;
         }
-        debug_assert_eq!(start, values.len());
         if values.null_count() > 0
             && let Some(at) = (0..values.len()).find(|&at| values.is_null(at))
         {
             let (row, dimension) = (first_row + at / self.dim, at % self.dim);
             return Err(format!("row {row}: the embedding is null in dimension {dimension}"));
         }
-        let values = convert(&values, &DataType::Float32)?;
+        let original = values;
+        let values = convert(&original, &DataType::Float32)?;
         let values = values.as_primitive::<Float32Type>().clone();
         if let Some(at) = values.values().iter().position(|value| !value.is_finite()) {
             let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            let wide = original.as_primitive_opt::<Float64Type>().map(|wide| wide.value(at));
+            if let Some(wide) = wide.filter(|wide| wide.is_finite()) {
+                return Err(format!("row {row}: {wide:e} in dimension {dimension} is too large for 32 bits"));
+            }
             return Err(format!("row {row}: the embedding is {} in dimension {dimension}", values.value(at)));
         }
         Ok(values)
@@ -217,6 +228,8 @@ impl Builder {
                 }
             };
             match &ids {
+                // Row numbers cannot repeat.
+                Ids::Numbers(_) if self.ids.is_none() => {}
                 Ids::Numbers(ids) => require_distinct(ids, &rows, number)?,
                 Ids::Texts(ids) => require_distinct(ids, &rows, number)?,
             }

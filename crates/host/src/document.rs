@@ -146,11 +146,11 @@ impl Document {
     /// Lays one `path.to.key=value` over the document.
     fn set(&mut self, set: &str, source: usize, problems: &mut Vec<Problem>) {
         let whole = Origin { source, span: 0..set.len() };
-        let Some((path, text)) = set.split_once('=') else {
+        let Some((keys, at)) = split_path(set, source) else {
             problems.push(Problem::new(&whole, "`--set` takes KEY=VALUE, for example clusterer.CAP.damping=0.9"));
             return;
         };
-        let at = path.len() + 1;
+        let text = &set[at..];
         let (parsed, errors) = DeValue::parse_recoverable(text);
         // A word without quotes is a string: shells eat quotes.
         let value = if errors.is_empty() {
@@ -158,17 +158,31 @@ impl Document {
         } else {
             Node { value: Value::Text(text.to_owned()), origin: Origin { source, span: at..set.len() } }
         };
-        let mut keys: Vec<Key> = Vec::new();
-        let mut start = 0;
-        for name in path.split('.') {
-            let span = start..start + name.len();
-            keys.push(Key { name: name.to_owned(), origin: Origin { source, span } });
-            start += name.len() + 1;
-        }
         if let Err(problem) = place(&mut self.root, &keys, value) {
             problems.push(problem);
         }
     }
+}
+
+/// The keys before the first `=`, and the place behind it. Names with a dot or an equals sign stand in quotes.
+fn split_path(set: &str, source: usize) -> Option<(Vec<Key>, usize)> {
+    let mut keys = Vec::new();
+    let (mut start, mut quoted) = (0, false);
+    for (at, character) in set.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '.' | '=' if !quoted => {
+                let name = set[start..at].trim_matches('"').to_owned();
+                keys.push(Key { name, origin: Origin { source, span: start..at } });
+                start = at + 1;
+                if character == '=' {
+                    return Some((keys, start));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The keys that a table of this kind has itself; any other key in a `--set` is one of its parameters.
@@ -320,6 +334,13 @@ mod tests {
         assert_eq!(json["clusterer"][0]["params"], params);
         assert_eq!(json["data"][0]["path"], "/y.parquet");
         assert_eq!(json["data"][0]["params"]["n"], 5);
+    }
+
+    #[test]
+    fn a_name_with_a_dot_stands_in_quotes() {
+        let (json, problems) = parse("[[data]]\nname = 'a.b=c'", &["data.\"a.b=c\".path=x=y"]);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(json["data"][0]["path"], "x=y");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Environment {
     pub(crate) folder: PathBuf,
     pub(crate) inputs: Inputs,
     pub(crate) terminal: Terminal,
+    /// Bytes that everything together may use.
+    pub(crate) memory: u64,
 }
 
 /// An instance, and a key that changes whenever what it computes might.
@@ -42,14 +44,11 @@ impl Environment {
             })
         })?;
         let answers = Answers::new(self, about);
-        let services = Services { host: &answers, ..Services::none() };
+        let services = Services { host: &answers, memory: self.memory, ..Services::none() };
         let instance = entry.component.create(params, &services)?;
-        let mut key = vec![
-            self.registry.libraries[entry.library].hash().to_owned(),
-            kind.to_string(),
-            name.to_owned(),
-            params.to_owned(),
-        ];
+        let library = &self.registry.libraries[entry.library];
+        let hash = library.hash().map_err(|error| Error::new(format!("{}: {error}", library.path.display())))?;
+        let mut key = vec![hash.to_owned(), kind.to_string(), name.to_owned(), params.to_owned()];
         key.extend(answers.dependencies.into_inner().unwrap_or_else(PoisonError::into_inner));
         Ok(Made { instance, key: hash_parts(key.iter().map(String::as_bytes)) })
     }
@@ -77,11 +76,35 @@ pub(crate) struct Answers<'a> {
     dependencies: Mutex<Vec<String>>,
     /// Warnings so far, which are kept with the result.
     pub(crate) warnings: Mutex<Vec<String>>,
+    /// Whether results are kept under a key that is already made, so that they can depend on nothing more.
+    sealed: bool,
 }
 
 impl<'a> Answers<'a> {
     pub(crate) fn new(environment: &'a Environment, about: &'a str) -> Self {
-        Self { environment, about, bar: None, dependencies: Mutex::default(), warnings: Mutex::default() }
+        Self {
+            environment,
+            about,
+            bar: None,
+            dependencies: Mutex::default(),
+            warnings: Mutex::default(),
+            sealed: false,
+        }
+    }
+
+    /// For work whose result is kept: everything that it depends on had to be asked for before.
+    pub(crate) fn sealed(environment: &'a Environment, about: &'a str) -> Self {
+        Self { sealed: true, ..Self::new(environment, about) }
+    }
+
+    fn may_depend(&self) -> Result<()> {
+        if self.sealed {
+            return Err(Error::new(
+                "a component must ask for files and other components when it is created: \
+                 results are kept under what they depend on",
+            ));
+        }
+        Ok(())
     }
 
     fn depends_on(&self, hash: String) {
@@ -99,8 +122,7 @@ impl Host for Answers<'_> {
 
     fn progress(&self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
-            bar.set_length(total);
-            bar.set_position(done);
+            Terminal::advance(bar, done, total);
         }
     }
 
@@ -109,7 +131,9 @@ impl Host for Answers<'_> {
     }
 
     fn input(&self, path: &str) -> Result<PathBuf> {
+        self.may_depend()?;
         let absolute = self.environment.folder.join(Path::new(path));
+        let absolute = absolute.canonicalize().unwrap_or(absolute);
         let hash = self
             .environment
             .inputs
@@ -120,6 +144,7 @@ impl Host for Answers<'_> {
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
+        self.may_depend()?;
         let made = self.environment.make(kind, name, params, self.about)?;
         self.depends_on(made.key);
         Ok(made.instance)
@@ -131,6 +156,8 @@ pub(crate) fn plain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        std::io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
+        std::io::ErrorKind::InvalidData => "is not UTF-8 text".to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use compflow_api::{ForeignLoader, Kind, LoadRequest, Loader, Services, Sets};
+use compflow_api::{ForeignLoader, Kind, Level, LoadRequest, Loader, Services, Sets};
 
 use crate::cell::{Recipe, evaluate};
 use crate::cli::EvalArgs;
@@ -26,6 +26,7 @@ pub(crate) fn eval(plugins: &[PathBuf], args: &EvalArgs) -> Result<String, Failu
         folder: std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?,
         inputs: Inputs::default(),
         terminal: Terminal::new(false),
+        memory: u64::MAX,
     };
     let predicted = read(&environment, &args.pred, "clusters", args, &filter(&args.filter)?)?;
     let truth = read(&environment, &args.truth, "labels", args, &BTreeMap::new())?;
@@ -37,9 +38,14 @@ pub(crate) fn eval(plugins: &[PathBuf], args: &EvalArgs) -> Result<String, Failu
     };
     let mut columns: Vec<(String, Vec<f64>)> = Vec::new();
     for name in &names {
-        let made = environment
-            .make(Kind::Evaluator, name, "{}", name)
-            .map_err(|error| Failure::request(error.to_string()))?;
+        let made = match environment.make(Kind::Evaluator, name, "{}", name) {
+            Ok(made) => made,
+            Err(error) if args.evaluator.is_empty() => {
+                environment.terminal.log(Level::Warn, name, &format!("left out: {error}"));
+                continue;
+            }
+            Err(error) => return Err(Failure::request(error.to_string())),
+        };
         let flags = made.instance.component().flags();
         let recipe =
             Recipe { kind: Kind::Evaluator, name: name.clone(), params: "{}".to_owned(), key: made.key, flags };
@@ -103,26 +109,19 @@ fn read(
     let answers = Answers::new(environment, file);
     let services = Services { host: &answers, ..Services::none() };
     let batches = loader.load(&request, &services).map_err(|error| Failure::request(error.to_string()))?;
-    let mut builder = Builder::new(false);
+    let mut builder = Builder::new(false, u64::MAX);
     builder.read(batches).map_err(fail)?;
     builder.finish().map_err(fail)
 }
 
 /// Trial by trial, the true and predicted sets of the same examples.
 fn matched(predicted: &Dataset, truth: &Dataset, by_id: bool) -> Result<Vec<(u32, Sets, Sets)>, String> {
-    let numbers = |dataset: &Dataset| dataset.trials.iter().map(|trial| trial.number).collect::<Vec<_>>();
-    if numbers(predicted) != numbers(truth) {
-        return Err(format!(
-            "the predictions have the trials {:?}, the truth has {:?}",
-            numbers(predicted),
-            numbers(truth)
-        ));
-    }
     predicted
         .trials
         .iter()
-        .zip(&truth.trials)
-        .map(|(predicted, truth)| {
+        .map(|predicted| {
+            let truth = truth.trials.iter().find(|truth| truth.number == predicted.number);
+            let truth = truth.ok_or_else(|| format!("the truth has no trial {}", predicted.number))?;
             if predicted.len() != truth.len() {
                 return Err(format!(
                     "trial {} has {} predicted and {} true sets; --where picks rows of the predictions",

@@ -36,11 +36,7 @@ pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
                 values.iter().map(|value| {
                     let mut point = point.clone();
                     replace(&mut point.params, &path, value);
-                    let text = match value.to_json(&mut Vec::new()) {
-                        serde_json::Value::String(text) => text,
-                        other => other.to_string(),
-                    };
-                    point.choices.push((path.join("."), text));
+                    point.choices.push((path.join("."), value_text(value)));
                     point
                 })
             })
@@ -60,10 +56,24 @@ fn find(
         path.push(key.name.clone());
         match grid_values(inner) {
             None => find(inner, path, grids, problems),
-            Some(Value::Array(values)) if !values.is_empty() => grids.push((path.clone(), values.clone())),
+            Some(Value::Array(values)) if !values.is_empty() => {
+                let texts: Vec<String> = values.iter().map(value_text).collect();
+                if let Some(at) = (1..texts.len()).find(|&at| texts[..at].contains(&texts[at])) {
+                    problems.push(Problem::new(&values[at].origin, "this value is in the grid twice"));
+                }
+                grids.push((path.clone(), values.clone()));
+            }
             Some(_) => problems.push(Problem::new(&inner.origin, "`grid` must be a list of at least one value")),
         }
         path.pop();
+    }
+}
+
+/// A value as it appears in labels.
+fn value_text(value: &Node) -> String {
+    match value.to_json(&mut Vec::new()) {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
     }
 }
 
@@ -116,6 +126,7 @@ mod tests {
     #[test]
     fn an_empty_grid_is_a_problem() {
         assert_eq!(labels("a = { grid = [] }").1, ["`grid` must be a list of at least one value"]);
+        assert_eq!(labels("a = { grid = [1, 2, 1] }").1, ["this value is in the grid twice"]);
         assert_eq!(labels("a = { grid = 3 }").1, ["`grid` must be a list of at least one value"]);
     }
 }

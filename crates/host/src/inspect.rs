@@ -115,7 +115,11 @@ fn example(component: &ForeignComponent, parameters: &[Parameter]) -> String {
     let name = component.name;
     match component.kind {
         Kind::Loader => {
-            let path = if component.flags().contains(Flags::NEEDS_PATH) { "path = \"…\"\n" } else { "" };
+            let path = if component.flags().contains(Flags::NEEDS_PATH) {
+                "path = \"…\"\ncolumns = { embedding = \"embedding\", truth = \"labels\" }\n"
+            } else {
+                ""
+            };
             format!("[[data]]\nname = \"my-data\"\nloader = \"{name}\"\n{path}{params}")
         }
         Kind::Composer => format!("[composer]\nuse = \"{name}\"\n{params}"),
@@ -225,7 +229,7 @@ pub(crate) fn plugins(registry: &Registry, folders: &[std::path::PathBuf], as_js
                         "state": "loaded",
                         "name": library.name,
                         "version": library.version,
-                        "blake3": found.hash(),
+                        "blake3": found.hash().ok(),
                         "components": library.components.iter()
                             .map(|component| json!({ "kind": component.kind, "name": component.name }))
                             .collect::<Vec<_>>(),

@@ -1,9 +1,10 @@
 //! From a file to what it offers: all dlopen code, and all unsafe code of the host.
 
+use std::ffi::c_void;
 use std::path::Path;
 
 use compflow_api::ForeignLibrary;
-use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
+use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi, RawStr};
 use libloading::{Library, Symbol};
 
 /// Opens a library by its absolute path and reads its descriptor. The library is never closed again: its
@@ -27,8 +28,25 @@ pub(crate) fn open(path: &Path) -> Result<ForeignLibrary, String> {
     // SAFETY: the magic says that the symbol is ours, hence of this type.
     let entry: Symbol<'_, EntryFn> = unsafe { library.get(ENTRY_SYMBOL) }
         .map_err(|_| format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`"))?;
-    // SAFETY: the ABI version has been checked, and the library is never closed.
-    unsafe { ForeignLibrary::from_raw(entry()) }.map_err(|error| error.to_string())
+    let mut reason = String::new();
+    // SAFETY: the ABI version has been checked, and the library is never closed; the sink is a `String`.
+    let described = unsafe { entry(take_text, std::ptr::from_mut(&mut reason).cast()) };
+    if described.is_null() {
+        return Err(format!("failed to describe its components: {reason}"));
+    }
+    // SAFETY: as above.
+    unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| format!("cannot be used: {error}"))
+}
+
+/// Appends a text to the `String` behind `sink_ctx`.
+///
+/// # Safety
+/// `sink_ctx` points to a `String` that nobody else uses meanwhile; `text` is valid for the call.
+unsafe extern "C" fn take_text(sink_ctx: *mut c_void, text: RawStr) {
+    // SAFETY: the caller vouches for both.
+    let (reason, bytes) =
+        unsafe { (&mut *sink_ctx.cast::<String>(), std::slice::from_raw_parts(text.ptr, text.len as usize)) };
+    reason.push_str(&String::from_utf8_lossy(bytes));
 }
 
 fn check_abi(abi: &RawAbi) -> Result<(), String> {

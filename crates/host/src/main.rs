@@ -26,7 +26,7 @@ mod summary;
 mod tables;
 mod terminal;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,80 +55,90 @@ fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Run(args) => run(&cli.plugins, args),
         Command::Check { files, set } => check(&cli.plugins, files, set),
         Command::Plan(args) => {
-            let (plan, jobs_out) = plan_of(&cli.plugins, &args.pipeline, false)?;
-            print(&plan::describe(&plan, &jobs_out.1));
-            Ok(0)
+            let Ready { plan, out, .. } = ready(&cli.plugins, args, false)?;
+            print(&plan::describe(&plan, &out))
         }
         Command::Plugins { json } => {
             let folders = search_path(&cli.plugins).map_err(Failure::request)?;
-            print(&inspect::plugins(&Registry::scan(&folders), &folders, *json));
-            Ok(0)
+            print(&inspect::plugins(&Registry::scan(&folders), &folders, *json))
         }
         Command::Inspect { name, json } => {
             let folders = search_path(&cli.plugins).map_err(Failure::request)?;
-            print(&inspect::inspect(&Registry::scan(&folders), name, *json)?);
-            Ok(0)
+            print(&inspect::inspect(&Registry::scan(&folders), name, *json)?)
         }
-        Command::Eval(args) => {
-            print(&eval::eval(&cli.plugins, args)?);
-            Ok(0)
-        }
+        Command::Eval(args) => print(&eval::eval(&cli.plugins, args)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "compflow", &mut script);
-            print(&String::from_utf8_lossy(&script));
-            Ok(0)
+            print(&String::from_utf8_lossy(&script))
         }
     }
 }
 
-/// Writes to stdout. A reader that has gone away (`| head`) has what it wanted.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Writes to stdout and ends well. A reader that has gone away (`| head`) has what it wanted.
+fn print(text: &str) -> Result<i32, Failure> {
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to stdout: {}", environment::plain(&error))))
+        }
+        _ => Ok(0),
+    }
 }
 
-/// A pipeline ready to run, how many jobs to run it with, and where its results go.
-fn plan_of(
-    plugins: &[PathBuf],
-    args: &PipelineArgs,
-    quiet: bool,
-) -> Result<(Arc<Plan>, (usize, PathBuf)), Failure> {
+/// A pipeline ready to run.
+struct Ready {
+    plan: Arc<Plan>,
+    jobs: usize,
+    out: PathBuf,
+}
+
+fn ready(plugins: &[PathBuf], args: &PipelineArgs, quiet: bool) -> Result<Ready, Failure> {
     interrupt::listen().map_err(Failure::run)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(cores, |jobs| jobs as usize);
+    let memory = args.memory.unwrap_or_else(memory::budget);
     let options = Options {
         plugins: plugins.to_vec(),
         set: args.set.clone(),
         only: args.only.clone(),
-        threads: args.threads.map_or((cores / jobs).max(1), |threads| threads as usize),
-        memory: args.memory.unwrap_or_else(memory::budget) / jobs as u64,
+        threads: args.threads.map_or(cores, |threads| threads as usize),
+        memory,
         quiet,
     };
-    let plan = prepare(&args.file, &options)?;
+    let mut plan = prepare(&args.file, &options)?;
+    // Cells share what there is; more jobs than cells would only make the shares smaller.
+    let cells = run::tuning_cells(&plan).len().max(run::test_cells(&plan, &run::assume_first(&plan)).len());
+    let jobs = args.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, cells.max(1));
+    plan.setting.threads = args.threads.map_or((cores / jobs).max(1), |threads| threads as usize);
+    plan.setting.memory = memory / jobs as u64;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&plan.name));
-    Ok((Arc::new(plan), (jobs, out)))
+    Ok(Ready { plan: Arc::new(plan), jobs, out })
 }
 
 fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
-    let (plan, (jobs, out)) = plan_of(plugins, &args.pipeline, args.quiet)?;
+    let Ready { plan, jobs, out } = ready(plugins, &args.pipeline, args.quiet)?;
     let options = run::RunOptions { out, jobs, fresh: args.fresh, strict: args.strict };
-    let finished = run::run(&plan, &options)?;
+    let mut finished = run::run(&plan, &options)?;
     let tuning = |data: &str| plan.data.iter().any(|loaded| loaded.tunes && loaded.name == data);
-    let mut entries = summary::summarize(&plan, &finished.rows);
-    entries.retain(|entry| !tuning(&entry.data));
-    print(&render::summary(&entries, args.format));
+    finished.summary.retain(|entry| !tuning(&entry.data));
+    let printed = print(&render::summary(&finished.summary, args.format));
+    let rows = &finished.rows;
+    let count = |wanted: fn(&run::Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
+    let (total, failed) = (rows.len(), count(|row| row.error.is_some()));
+    let folder = options.out.display();
     if finished.interrupted {
+        let done = count(|row| row.outcome.is_some());
+        eprintln!("{done} of {total} cells are kept in {folder}; run again to continue");
         return Err(Failure::Interrupted);
     }
-    let failed = finished.rows.iter().filter(|row| row.error.is_some()).count();
-    let total = finished.rows.len();
     if failed > 0 {
-        return Err(Failure::run(format!("{failed} of {total} cells failed; runs.parquet says why")));
+        return Err(Failure::run(format!("{failed} of {total} cells failed; {folder}/runs.parquet says why")));
     }
     if !args.quiet {
-        eprintln!("{total} cells, tables in {}", options.out.display());
+        let kept = count(|row| row.kept);
+        eprintln!("{total} cells, {kept} of them kept from before, tables in {folder}");
     }
-    Ok(0)
+    printed
 }
 
 fn check(plugins: &[PathBuf], files: &[PathBuf], set: &[String]) -> Result<i32, Failure> {
@@ -142,7 +152,7 @@ fn check(plugins: &[PathBuf], files: &[PathBuf], set: &[String]) -> Result<i32, 
             ..Options::default()
         };
         match prepare(file, &options) {
-            Ok(_) => print(&format!("{}: ok\n", file.display())),
+            Ok(_) => code = code.max(print(&format!("{}: ok\n", file.display()))?),
             Err(failure) => {
                 eprintln!("{}", failure.text());
                 code = failure.exit_code();

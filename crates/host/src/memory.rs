@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Between two looks at the process's size.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Watches by how much the process grows. What several pieces of work allocate at the same time counts for each
-/// of them, so the number is exact with one job and an upper bound with several.
+/// Watches by how much the process grows. Memory that the process already had is not seen, nor a peak shorter than
+/// the interval; what several pieces of work allocate at the same time counts for each of them.
 #[derive(Debug)]
 pub(crate) struct Watch {
     start: u64,

@@ -89,7 +89,7 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     let pipeline = Pipeline {
         name: reader.text(root, "name").map_or_else(|| default_name.to_owned(), |(name, _)| name),
         seed: reader.whole(root, "seed", 0, 0),
-        degree: reader.whole(root, "degree", 2, 1) as usize,
+        degree: reader.whole(root, "degree", 2, 1).min(u64::from(u32::MAX)) as usize,
         space: reader.space(root),
         composer: reader.composer(root),
         data: reader.tables(root, "data", |reader, table, origin| reader.data(table, origin)),
@@ -148,7 +148,13 @@ impl Reader<'_> {
         for (key, _) in &table.0 {
             if !known.contains(&key.name.as_str()) {
                 let text = format!("`{}` is not a key of {what}", key.name);
-                self.problems.push(Problem::new(&key.origin, text).suggest(&key.name, known.iter().copied()));
+                let problem = Problem::new(&key.origin, text);
+                let near = compflow_api::nearest(&key.name, known.iter().copied());
+                self.problems.push(if near.is_none() && known.contains(&"params") {
+                    problem.help(format!("parameters go into `params = {{ {} = … }}`", key.name))
+                } else {
+                    problem.suggest(&key.name, known.iter().copied())
+                });
             }
         }
     }

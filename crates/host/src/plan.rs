@@ -1,6 +1,5 @@
 //! `compflow plan`: the cells of a pipeline, which of them are kept, and the memory they need.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use compflow_api::{Clusterer, ForeignClusterer};
@@ -8,15 +7,23 @@ use compflow_api::{Clusterer, ForeignClusterer};
 use crate::cache::Cache;
 use crate::check::Plan;
 use crate::render::{Format, Grid};
-use crate::run::{Cell, test_cells, tuning_cells};
+use crate::run::{Cell, Row, assume_first, settle, test_cells, tuning_cells};
 
 /// Describes what a run would do.
 pub(crate) fn describe(plan: &Plan, out: &Path) -> String {
     let cache = Cache::peek(out);
     let tuning = tuning_cells(plan);
-    // Before tuning has chosen, every point of a grid is shown as if it were the one.
-    let first: BTreeMap<usize, usize> = (0..plan.clusterers.len()).map(|clusterer| (clusterer, 0)).collect();
-    let cells: Vec<Cell> = tuning.iter().copied().chain(test_cells(plan, &first)).collect();
+    // What tuning chooses is known if all its cells are kept.
+    let rows: Option<Vec<Row>> = tuning
+        .iter()
+        .map(|cell| {
+            let outcome = Some(cache.load(&cell.key(plan))?);
+            Some(Row { cell: *cell, outcome, error: None, kept: true })
+        })
+        .collect();
+    let chosen = rows.map(|rows| settle(plan, &rows));
+    let tested = test_cells(plan, chosen.as_ref().unwrap_or(&assume_first(plan)));
+    let cells: Vec<Cell> = tuning.iter().copied().chain(tested).collect();
     let mut groups: Vec<(Cell, Vec<Cell>)> = Vec::new();
     for cell in &cells {
         match groups.last_mut() {
@@ -32,8 +39,8 @@ pub(crate) fn describe(plan: &Plan, out: &Path) -> String {
         .map(|(group, members)| {
             let dataset = &plan.data[group.data].dataset;
             let n = members.iter().map(|cell| dataset.trials[cell.trial].len()).max().unwrap_or(0);
-            // What tuning will choose is not known yet, so neither is whether it is kept.
-            let kept = members.iter().filter(|cell| !cell.settled && cache.has(&cell.key(plan))).count();
+            let known = |cell: &Cell| !cell.settled || chosen.is_some();
+            let kept = members.iter().filter(|cell| known(cell) && cache.has(&cell.key(plan))).count();
             kept_in_all += kept;
             vec![
                 plan.data[group.data].name.clone(),
@@ -41,7 +48,7 @@ pub(crate) fn describe(plan: &Plan, out: &Path) -> String {
                 n.to_string(),
                 dataset.dim.to_string(),
                 members.len().to_string(),
-                if group.settled { "after tuning".to_owned() } else { kept.to_string() },
+                if known(group) { kept.to_string() } else { "after tuning".to_owned() },
                 memory(plan, group, n),
             ]
         })

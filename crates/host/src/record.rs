@@ -24,6 +24,8 @@ pub(crate) struct RunRecord {
     /// What tuning chose: clusterer and parameters.
     tuned: BTreeMap<String, serde_json::Value>,
     seed: u64,
+    only: Vec<String>,
+    strict: bool,
     jobs: usize,
     threads: usize,
     memory_bytes: u64,
@@ -62,7 +64,7 @@ impl RunRecord {
                 path: found.path.display().to_string(),
                 name: library.name.clone(),
                 version: library.version.clone(),
-                blake3: found.hash().to_owned(),
+                blake3: found.hash().unwrap_or_default().to_owned(),
             }),
             _ => None,
         });
@@ -74,6 +76,8 @@ impl RunRecord {
             pipeline: plan.resolved.clone(),
             tuned: BTreeMap::new(),
             seed: plan.seed,
+            only: plan.only.clone(),
+            strict: options.strict,
             jobs: options.jobs,
             threads: plan.setting.threads,
             memory_bytes: plan.setting.memory,
@@ -92,10 +96,17 @@ impl RunRecord {
         }
     }
 
-    pub(crate) fn finish(&mut self, plan: &Plan, rows: &[Row], interrupted: bool) {
-        for row in rows.iter().filter(|row| row.cell.settled) {
-            let params = serde_json::from_str(&row.cell.variant(plan).params).unwrap_or_default();
-            self.tuned.insert(row.cell.label(plan).to_owned(), params);
+    pub(crate) fn finish(
+        &mut self,
+        plan: &Plan,
+        rows: &[Row],
+        chosen: &BTreeMap<usize, usize>,
+        interrupted: bool,
+    ) {
+        for (clusterer, variant) in chosen {
+            let planned = &plan.clusterers[*clusterer];
+            let params = serde_json::from_str(&planned.variants[*variant].params).unwrap_or_default();
+            self.tuned.insert(planned.name.clone(), params);
         }
         let inputs = plan.environment.inputs.all();
         self.inputs = inputs.into_iter().map(|(path, hash)| (path.display().to_string(), hash)).collect();

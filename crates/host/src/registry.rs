@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 
 use crate::diagnostics::Problem;
+use crate::environment::plain;
 use crate::files::hash_file;
 use crate::library;
 
@@ -16,7 +17,7 @@ use crate::library;
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) state: State,
-    hash: OnceLock<String>,
+    hash: OnceLock<Result<String, String>>,
 }
 
 #[derive(Debug)]
@@ -30,8 +31,12 @@ pub(crate) enum State {
 
 impl Found {
     /// Hash of the file's content, computed when it is first asked for.
-    pub(crate) fn hash(&self) -> &str {
-        self.hash.get_or_init(|| hash_file(&self.path).unwrap_or_else(|_| "unreadable".to_owned()))
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn hash(&self) -> Result<&str, &str> {
+        let hash = self.hash.get_or_init(|| hash_file(&self.path).map_err(|error| plain(&error)));
+        hash.as_deref().map_err(String::as_str)
     }
 }
 

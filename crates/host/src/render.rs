@@ -61,7 +61,12 @@ impl Grid {
         }
         let mut table = Table::new();
         table.load_style(if format == Format::Md { ASCII_MARKDOWN } else { LINES });
-        table.set_header(&self.header).add_rows(&self.rows);
+        if format == Format::Md {
+            let escape = |row: &Vec<String>| row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>();
+            table.set_header(escape(&self.header)).add_rows(self.rows.iter().map(escape));
+        } else {
+            table.set_header(&self.header).add_rows(&self.rows);
+        }
         if self.numbers {
             table.column_iter_mut().skip(1).for_each(|column| {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -81,8 +86,12 @@ impl Grid {
     }
 
     fn latex(&self) -> String {
-        let escape =
-            |text: &str| text.replace('\\', "").replace('_', "\\_").replace('%', "\\%").replace('&', "\\&");
+        let escape = |text: &str| {
+            let text = text.replace('\\', "\\textbackslash ");
+            ['_', '%', '&', '$', '#']
+                .iter()
+                .fold(text, |text, special| text.replace(*special, &format!("\\{special}")))
+        };
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells
                 .iter()
@@ -93,8 +102,8 @@ impl Grid {
                 .collect();
             cells.join(" & ") + " \\\\\n"
         };
-        let mut text = format!("% {}\n\\begin{{tabular}}{{l{}}}\n", self.title, "r".repeat(self.header.len() - 1));
-        text += "\\hline\n";
+        let mut text = if self.title.is_empty() { String::new() } else { format!("% {}\n", self.title) };
+        text += &format!("\\begin{{tabular}}{{l{}}}\n\\hline\n", "r".repeat(self.header.len() - 1));
         text += &line(&self.header);
         text += "\\hline\n";
         self.rows.iter().for_each(|row| text += &line(row));
@@ -123,19 +132,23 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
         let find = |clusterer: &str, metric: &str| {
             here.iter().find(|entry| entry.clusterer == clusterer && entry.metric == metric)
         };
-        let rows = distinct(|entry| &entry.clusterer, &here)
+        let clusterers = distinct(|entry| &entry.clusterer, &here);
+        // Being the best of one says nothing.
+        let compared = clusterers.len() > 1;
+        let rows = clusterers
             .into_iter()
             .map(|clusterer| {
-                let cells = metrics
-                    .iter()
-                    .map(|metric| find(&clusterer, metric).map_or("–".to_owned(), |entry| entry_text(entry)));
+                let cells = metrics.iter().map(|metric| {
+                    find(&clusterer, metric).map_or("–".to_owned(), |entry| entry_text(entry, compared, trials))
+                });
                 std::iter::once(clusterer.clone()).chain(cells).collect()
             })
             .collect();
         grids.push(Grid {
             title: format!(
-                "{data}: mean (s.e.) in % over {trials} trial{}, * best",
-                if trials == 1 { "" } else { "s" }
+                "{data}: mean (s.e.) in % over {trials} trial{}{}",
+                if trials == 1 { "" } else { "s" },
+                if compared { ", * best" } else { "" }
             ),
             header: std::iter::once("clusterer".to_owned()).chain(metrics).collect(),
             rows,
@@ -145,13 +158,20 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
     grids
 }
 
-fn entry_text(entry: &Summary) -> String {
+fn entry_text(entry: &Summary, compared: bool, trials: usize) -> String {
     let mut text = format!("{:.1}", 100.0 * entry.mean);
     if let Some(se) = entry.se {
         // Writing to a string cannot fail.
         let _ = write!(text, " ({:.1})", 100.0 * se);
     }
-    text + if entry.best { " *" } else { "  " }
+    if entry.trials < trials {
+        let _ = write!(text, " [{}/{trials}]", entry.trials);
+    }
+    match (compared, entry.best) {
+        (false, _) => text,
+        (true, true) => text + " *",
+        (true, false) => text + "  ",
+    }
 }
 
 fn json(entries: &[Summary]) -> String {

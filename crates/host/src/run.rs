@@ -1,7 +1,8 @@
 //! Runs a plan's cells in parallel, settles grids, and leaves the tables behind.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -16,6 +17,7 @@ use crate::environment::plain;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::record::{RunRecord, write_record};
+use crate::summary::{Summary, summarize};
 
 /// How long cells may take to notice Ctrl-C before the run ends without them.
 const GRACE: Duration = Duration::from_millis(700);
@@ -39,6 +41,8 @@ pub(crate) struct Row {
     pub(crate) outcome: Option<Outcome>,
     /// Why it failed; both `None` means interrupted.
     pub(crate) error: Option<String>,
+    /// Whether the outcome is from an earlier run.
+    pub(crate) kept: bool,
 }
 
 impl Cell {
@@ -118,6 +122,7 @@ pub(crate) fn test_cells(plan: &Plan, chosen: &BTreeMap<usize, usize>) -> Vec<Ce
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) rows: Vec<Row>,
+    pub(crate) summary: Vec<Summary>,
     pub(crate) interrupted: bool,
 }
 
@@ -129,29 +134,34 @@ pub(crate) fn run(plan: &Arc<Plan>, options: &RunOptions) -> Result<Finished, Fa
     let folder = ResultsFolder::open(plan, options)?;
     let cache = Arc::new(Cache::open(&options.out).map_err(|error| unwritable(&options.out, &error))?);
     let mut record = RunRecord::new(plan, options);
-    write_record(&options.out, &record).map_err(|error| unwritable(&options.out, &error))?;
-
+    if !options.out.join("run.json").exists() {
+        // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.
+        write_record(&options.out, &record).map_err(|error| unwritable(&options.out, &error))?;
+    }
     let tuning = tuning_cells(plan);
     let total = tuning.len() + test_cells(plan, &assume_first(plan)).len();
     let bar = plan.environment.terminal.count("cells", total);
     let mut rows = execute(plan, &cache, options, tuning, &bar);
-    let chosen = settle(plan, &rows);
+    let mut chosen = BTreeMap::new();
     if !interrupt::requested() {
-        rows.extend(execute(plan, &cache, options, test_cells(plan, &chosen), &bar));
+        chosen = settle(plan, &rows);
+        announce(plan, &chosen);
+    }
+    let tested = execute(plan, &cache, options, test_cells(plan, &chosen), &bar);
+    rows.extend(tested);
+    if !interrupt::requested() {
         rows.extend(unsettled(plan, &chosen, &rows));
     }
     bar.finish_and_clear();
-    if options.strict {
-        rows.iter_mut().for_each(require_convergence);
-    }
     let interrupted = interrupt::requested();
-    record.finish(plan, &rows, interrupted);
-    crate::tables::write(plan, &rows, &options.out).map_err(|error| {
+    record.finish(plan, &rows, &chosen, interrupted);
+    let summary = summarize(plan, &rows);
+    crate::tables::write(plan, &rows, &summary, &options.out).map_err(|error| {
         Failure::run(format!("{}: {error}; finished cells are kept, run again to continue", options.out.display()))
     })?;
     write_record(&options.out, &record).map_err(|error| unwritable(&options.out, &error))?;
     drop(folder);
-    Ok(Finished { rows, interrupted })
+    Ok(Finished { rows, summary, interrupted })
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Failure {
@@ -159,7 +169,7 @@ fn unwritable(folder: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// To count cells before it is known which variant tuning chooses.
-fn assume_first(plan: &Plan) -> BTreeMap<usize, usize> {
+pub(crate) fn assume_first(plan: &Plan) -> BTreeMap<usize, usize> {
     (0..plan.clusterers.len()).map(|clusterer| (clusterer, 0)).collect()
 }
 
@@ -175,7 +185,11 @@ impl ResultsFolder {
         match std::fs::read(folder.join("run.json")) {
             Ok(bytes) => {
                 let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-                let name = earlier.get("name").and_then(serde_json::Value::as_str).unwrap_or_default();
+                let Some(name) = earlier.get("name").and_then(serde_json::Value::as_str) else {
+                    return Err(about(
+                        "holds a run.json that is not ours: choose another folder with --out".to_owned(),
+                    ));
+                };
                 if name != plan.name {
                     return Err(about(format!(
                         "holds the results of the pipeline `{name}`, and this is `{}`: choose another folder with --out",
@@ -185,8 +199,9 @@ impl ResultsFolder {
             }
             Err(_) => {
                 let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                let foreign =
-                    others.map(|entry| entry.file_name()).find(|name| name != ".lock" && name != "cells");
+                // A run that was killed early leaves these behind.
+                let ours = |name: &str| name == ".lock" || name == "cells" || name.ends_with(".tmp");
+                let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
                 if let Some(name) = foreign {
                     return Err(about(format!(
                         "is no results folder: it holds {}; choose another folder with --out",
@@ -197,7 +212,13 @@ impl ResultsFolder {
         }
         std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         let lock = File::create(folder.join(".lock")).map_err(|error| unwritable(folder, &error))?;
-        lock.try_lock().map_err(|_| about("is in use by another run of compflow".to_owned()))?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(about("is in use by another run of compflow".to_owned()));
+            }
+            // A file system without locks: better to run unprotected than not at all.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
         Ok(Self { _lock: lock })
     }
 }
@@ -217,26 +238,33 @@ fn execute(
     for _ in 0..options.jobs.clamp(1, cells.len().max(1)) {
         let (plan, cache, cells, next, sender) =
             (plan.clone(), cache.clone(), cells.clone(), next.clone(), sender.clone());
-        let fresh = options.fresh;
+        let (fresh, strict) = (options.fresh, options.strict);
         std::thread::spawn(move || {
             while !interrupt::requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(cell) = cells.get(at) else { break };
-                let done = compute(&plan, &cache, *cell, fresh);
-                if sender.send((at, done)).is_err() {
+                // A fault of our own must not take the cells with it that this thread would have run.
+                let row = catch_unwind(AssertUnwindSafe(|| compute(&plan, &cache, *cell, fresh, strict)));
+                let row = row.unwrap_or_else(|_| Row {
+                    cell: *cell,
+                    outcome: None,
+                    error: Some("compflow itself panicked; please report this".to_owned()),
+                    kept: false,
+                });
+                if sender.send((at, row)).is_err() {
                     break;
                 }
             }
         });
     }
     drop(sender);
-    let mut rows: Vec<Row> = cells.iter().map(|cell| Row { cell: *cell, outcome: None, error: None }).collect();
+    let mut rows: Vec<Row> =
+        cells.iter().map(|cell| Row { cell: *cell, outcome: None, error: None, kept: false }).collect();
     let mut deadline = None;
     loop {
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((at, (outcome, error))) => {
-                rows[at].outcome = outcome;
-                rows[at].error = error;
+            Ok((at, row)) => {
+                rows[at] = row;
                 bar.inc(1);
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
@@ -246,16 +274,24 @@ fn execute(
             break;
         }
     }
+    if interrupt::requested() {
+        // What earlier runs have kept is not missing from the tables because this one was stopped.
+        for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
+            row.outcome = cache.load(&row.cell.key(plan));
+            row.kept = true;
+        }
+    }
     rows
 }
 
 /// A cell's outcome, from the cache or computed, with all scores; or why not. Neither if it was cancelled.
-fn compute(plan: &Plan, cache: &Cache, cell: Cell, fresh: bool) -> (Option<Outcome>, Option<String>) {
+fn compute(plan: &Plan, cache: &Cache, cell: Cell, fresh: bool, strict: bool) -> Row {
     let dataset = &plan.data[cell.data].dataset;
     let trial = &dataset.trials[cell.trial];
     let (key, about) = (cell.key(plan), cell.about(plan));
     let terminal = &plan.environment.terminal;
     let kept = if fresh { None } else { cache.load(&key) };
+    let mut row = Row { cell, outcome: None, error: None, kept: kept.is_some() };
     let mut changed = kept.is_none();
     let outcome = match kept {
         Some(outcome) => {
@@ -274,38 +310,46 @@ fn compute(plan: &Plan, cache: &Cache, cell: Cell, fresh: bool) -> (Option<Outco
     };
     let mut outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(Error::Cancelled) => return (None, None),
+        Err(Error::Cancelled) => return row,
         Err(Error::Failed(text)) => {
-            terminal.say(&format!("error: {about}: {text}"));
-            return (None, Some(text));
+            terminal.error(&about, &text);
+            row.error = Some(text);
+            return row;
         }
     };
-    if changed && !outcome.clustering.diagnostics.converged {
-        let iterations = outcome.clustering.diagnostics.iterations;
-        let text = format!("did not converge in {iterations} iterations");
-        terminal.log(Level::Warn, &about, &text);
-        outcome.warnings.push(text);
+    let wandering = (!outcome.clustering.diagnostics.converged)
+        .then(|| format!("did not converge in {} iterations", outcome.clustering.diagnostics.iterations));
+    if let Some(text) = wandering.as_ref().filter(|_| changed) {
+        terminal.log(Level::Warn, &about, text);
+        outcome.warnings.push(text.clone());
     }
-    let error = match outcome.score(&plan.environment, &plan.setting, trial, &about) {
-        Ok(added) => {
-            changed |= added;
-            None
-        }
-        Err(error) => {
-            terminal.say(&format!("error: {about}: {error}"));
-            Some(error.to_string())
-        }
-    };
+    let (added, failed) = outcome.score(&plan.environment, &plan.setting, trial, &about);
+    changed |= added;
     if changed && let Err(error) = cache.store(&key, &outcome) {
         // The result is still in memory and goes into the tables; only a second run has to compute it again.
         terminal.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {}", plain(&error)));
     }
-    (Some(outcome), error)
+    match failed {
+        Some(Error::Cancelled) => return row,
+        Some(Error::Failed(text)) => {
+            terminal.error(&about, &text);
+            row.error = Some(text);
+        }
+        None => {}
+    }
+    if let Some(text) = wandering.filter(|_| strict) {
+        // Failed means failed: its scores neither choose a grid point nor enter a mean.
+        outcome.scores.clear();
+        terminal.error(&about, &text);
+        row.error = Some(text);
+    }
+    row.outcome = Some(outcome);
+    row
 }
 
 /// For every tuned clusterer the variant with the best mean of the tuning metric; the first of equals. Variants that
 /// failed on any trial are not chosen.
-fn settle(plan: &Plan, rows: &[Row]) -> BTreeMap<usize, usize> {
+pub(crate) fn settle(plan: &Plan, rows: &[Row]) -> BTreeMap<usize, usize> {
     let Some(tune) = &plan.tune else { return BTreeMap::new() };
     let mut scores: BTreeMap<(usize, usize), Vec<Option<f64>>> = BTreeMap::new();
     for row in rows {
@@ -327,18 +371,16 @@ fn settle(plan: &Plan, rows: &[Row]) -> BTreeMap<usize, usize> {
             best.insert(clusterer, (merit, variant));
         }
     }
-    for (clusterer, (merit, variant)) in &best {
+    best.into_iter().map(|(clusterer, (_, variant))| (clusterer, variant)).collect()
+}
+
+/// Says what tuning chose.
+fn announce(plan: &Plan, chosen: &BTreeMap<usize, usize>) {
+    for (clusterer, variant) in chosen {
         let planned = &plan.clusterers[*clusterer];
         let choice = planned.variants[*variant].label.strip_prefix(planned.name.as_str()).unwrap_or_default();
-        plan.environment.terminal.say(&format!(
-            "tuned {}:{choice} ({} {:.4} on {})",
-            planned.name,
-            tune.metric.name,
-            merit.abs(),
-            plan.data[tune.data].name
-        ));
+        plan.environment.terminal.say(&format!("tuned {}:{choice}", planned.name));
     }
-    best.into_iter().map(|(clusterer, (_, variant))| (clusterer, variant)).collect()
 }
 
 /// Rows for the cells of clusterers that tuning could not settle, so that they are missing nowhere.
@@ -356,17 +398,8 @@ fn unsettled(plan: &Plan, chosen: &BTreeMap<usize, usize>, rows: &[Row]) -> Vec<
         .map(|cell| {
             let why = rows.iter().find(|row| row.cell.clusterer == cell.clusterer && row.error.is_some());
             let why = why.and_then(|row| row.error.as_deref()).unwrap_or("no grid point was scored");
-            Row { cell, outcome: None, error: Some(format!("tuning failed at every grid point: {why}")) }
+            let error = Some(format!("every grid point failed on some tuning trial: {why}"));
+            Row { cell, outcome: None, error, kept: false }
         })
         .collect()
-}
-
-fn require_convergence(row: &mut Row) {
-    let diagnostics = row.outcome.as_ref().map(|outcome| &outcome.clustering.diagnostics);
-    if let Some(diagnostics) = diagnostics
-        && !diagnostics.converged
-        && row.error.is_none()
-    {
-        row.error = Some(format!("did not converge in {} iterations", diagnostics.iterations));
-    }
 }

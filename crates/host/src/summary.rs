@@ -48,10 +48,15 @@ pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
                 }
             }
             let sign = if metric.larger_is_better { 1.0 } else { -1.0 };
-            let best = groups.iter().max_by(|a, b| (sign * mean(&a.1)).total_cmp(&(sign * mean(&b.1))));
+            // A mean over fewer trials is no better for it: only methods that were scored on the most compete.
+            let most = groups.iter().map(|(_, scores)| scores.len()).max().unwrap_or(0);
+            let best = groups
+                .iter()
+                .filter(|(_, scores)| scores.len() == most)
+                .max_by(|a, b| (sign * mean(&a.1)).total_cmp(&(sign * mean(&b.1))));
             let Some(best) = best.map(|(_, scores)| scores) else { continue };
             for (label, scores) in &groups {
-                let is_best = mean(scores) == mean(best);
+                let is_best = scores.len() == most && mean(scores) == mean(best);
                 entries.push(Summary {
                     data: loaded.name.clone(),
                     clusterer: (*label).to_owned(),

@@ -7,33 +7,36 @@ use polars::prelude::*;
 
 use crate::check::Plan;
 use crate::dataset::Ids;
-use crate::files::write_whole;
+use crate::environment::plain;
+use crate::files::Staged;
 use crate::run::Row;
-use crate::summary::{Summary, summarize};
+use crate::summary::Summary;
 
-/// How a table is made.
-type Build = fn(&Plan, &[Row]) -> PolarsResult<DataFrame>;
-
-/// Writes all tables; each appears whole or not at all.
+/// Writes all tables. Each appears whole or not at all, and none before all are written.
 ///
 /// # Errors
 /// Naming the table that could not be written.
-pub(crate) fn write(plan: &Plan, rows: &[Row], folder: &Path) -> Result<(), String> {
-    let tables: [(&str, Build); 5] = [
-        ("runs", runs),
-        ("metrics", metrics),
-        ("summary", |plan, rows| summary(&summarize(plan, rows))),
-        ("assignments", assignments),
-        ("clusters", clusters),
+pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<(), String> {
+    let tables: [(&str, PolarsResult<DataFrame>); 5] = [
+        ("runs", runs(plan, rows)),
+        ("metrics", metrics(plan, rows)),
+        ("summary", summary(entries)),
+        ("assignments", assignments(plan, rows)),
+        ("clusters", clusters(plan, rows)),
     ];
-    for (name, build) in tables {
-        let mut table = build(plan, rows).map_err(|error| format!("the table {name}: {error}"))?;
-        write_whole(&folder.join(format!("{name}.parquet")), true, |file| {
+    let mut staged = Vec::new();
+    for (name, table) in tables {
+        let mut table = table.map_err(|error| format!("the table {name}: {error}"))?;
+        let written = Staged::write(&folder.join(format!("{name}.parquet")), true, |file| {
             ParquetWriter::new(file).finish(&mut table).map(|_| ()).map_err(std::io::Error::other)
-        })
-        .map_err(|error| format!("{name}.parquet cannot be written: {}", crate::environment::plain(&error)))?;
+        });
+        staged.push((name, written.map_err(|error| unwritable(name, &error))?));
     }
-    Ok(())
+    staged.into_iter().try_for_each(|(name, staged)| staged.commit().map_err(|error| unwritable(name, &error)))
+}
+
+fn unwritable(name: &str, error: &std::io::Error) -> String {
+    format!("{name}.parquet cannot be written: {}", plain(error))
 }
 
 /// `data`, `trial` and `clusterer`, which join the tables; every row of `rows` as often as `times` says.
@@ -161,7 +164,6 @@ fn assignments(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         outcomes().flat_map(|outcome| &outcome.clustering.extra).map(|(name, _)| name.as_str()).collect();
     extra.sort_unstable();
     extra.dedup();
-    extra.retain(|name| !columns.iter().any(|column| column.name() == name));
     for name in extra {
         let column = outcomes().flat_map(|outcome| {
             let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);

@@ -44,6 +44,11 @@ impl Terminal {
         self.say(&format!("{word}: {about}{text}"));
     }
 
+    /// Shows an error, however quiet.
+    pub(crate) fn error(&self, about: &str, text: &str) {
+        self.bars.suspend(|| eprintln!("error: {about}: {text}"));
+    }
+
     /// Shows a line above the bars.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
@@ -53,12 +58,23 @@ impl Terminal {
 
     /// A bar that counts the units of `what`.
     pub(crate) fn count(&self, what: &str, total: usize) -> ProgressBar {
-        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}, {eta} left")
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}")
     }
 
     /// A line for one piece of work whose progress comes from a component.
     pub(crate) fn work(&self, what: &str) -> ProgressBar {
-        self.bar(what, 0, "         {spinner} {msg} {pos}/{len} {elapsed}")
+        self.bar(what, 0, "         {spinner} {msg} {elapsed}")
+    }
+
+    /// Shows how far a component says it is.
+    pub(crate) fn advance(bar: &ProgressBar, done: u64, total: u64) {
+        if total > 0 && bar.length() != Some(total) {
+            bar.set_length(total);
+            if let Ok(style) = ProgressStyle::with_template("         {spinner} {msg} {percent} % {elapsed}") {
+                bar.set_style(style);
+            }
+        }
+        bar.set_position(done);
     }
 
     fn bar(&self, what: &str, total: usize, template: &str) -> ProgressBar {

@@ -17,7 +17,7 @@ impl Component for Bcubed {
     const SUMMARY: &'static str = "extended BCubed F1, precision and recall for overlapping clusters";
     const DOCUMENTATION: &'static str = "\
 Extended BCubed for overlapping clusters: precision and recall of the clusters that pairs of examples share, averaged over
-examples, and their harmonic mean.";
+examples, and their harmonic mean: `bcubed_precision`, `bcubed_recall` and `bcubed_f1`.";
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {

@@ -70,7 +70,7 @@ fn a_library_that_cannot_be_used_is_listed_with_the_reason() {
          rebuild compflow with the newer compflow-api"
     );
     assert_eq!(refused("short"), "refused: has a truncated descriptor: 24 bytes, at least 56 expected");
-    assert_eq!(refused("null"), "refused: the library failed to describe its components");
+    assert_eq!(refused("null"), "refused: failed to describe its components:");
     assert_eq!(
         refused("headless"),
         "refused: is no complete compflow plugin: it does not export `compflow_library`"

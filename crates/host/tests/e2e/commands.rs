@@ -146,6 +146,17 @@ fn results_come_in_every_format_and_nothing_else_on_stdout() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn results_that_cannot_be_printed_are_an_error() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let output = folder.compflow(&["run", "small.toml", "--quiet"]).stdout(full).output().unwrap();
+    let (_, stderr) = crate::common::finished(output, 1);
+    assert_eq!(stderr, "error: cannot write to stdout: no space left on device\n");
+}
+
+#[test]
 fn completions_are_scripts() {
     let folder = Folder::new();
     assert!(folder.run(&["completions", "bash"], 0).0.contains("_compflow()"));

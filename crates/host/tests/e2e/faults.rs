@@ -30,7 +30,7 @@ fn a_failing_cell_becomes_a_row_and_the_others_go_on() {
     let (stdout, stderr) = run(&folder, &["--format", "csv"], 1);
     assert!(stdout.contains("made,KM,cri,3,"), "{stdout}");
     assert!(stderr.contains("error: made trial 0 bad: not today\n"), "{stderr}");
-    assert!(stderr.ends_with("error: 3 of 6 cells failed; runs.parquet says why\n"), "{stderr}");
+    assert!(stderr.ends_with("error: 3 of 6 cells failed; out/runs.parquet says why\n"), "{stderr}");
     assert_eq!(failing_cells(&folder), vec![("bad".to_owned(), "not today".to_owned()); 3]);
 }
 
@@ -43,6 +43,9 @@ fn some_trials_may_fail_and_others_not() {
     assert!((1..8).contains(&failed), "{failed} of 8");
     let summary = folder.read_parquet("out/summary.parquet");
     assert!(texts(&summary, "clusterer").contains(&"bad"), "the other trials are summarised");
+    let (stdout, _) = run(&folder, &["--set", "data.made.trials=8"], 1);
+    let row = stdout.lines().find(|line| line.starts_with(" bad")).unwrap();
+    assert!(row.contains("/8]") && !row.contains('*'), "it is marked, and not the best: {row}");
 }
 
 #[test]
@@ -94,6 +97,8 @@ fn not_converging_is_a_warning_and_an_error_if_strict() {
     assert!(again.contains("warning: made trial 2 bad: lost the way\n"), "{again}");
     assert!(again.contains("warning: made trial 2 bad: did not converge in 7 iterations\n"), "{again}");
     assert_eq!(failing_cells(&folder)[0].1, "did not converge in 7 iterations");
+    let summary = folder.read_parquet("out/summary.parquet");
+    assert!(!texts(&summary, "clusterer").contains(&"bad"), "what failed is not summarised");
 }
 
 #[test]
@@ -103,7 +108,7 @@ fn an_evaluator_that_fails_does_not_lose_the_other_scores() {
     folder.write("p.toml", &(SMALL.to_owned() + "\n[[evaluator]]\nuse = \"undefined\"\n"));
     let (stdout, _) = run(&folder, &["--format", "csv"], 1);
     assert!(stdout.contains("made,KM,cri,3,"), "{stdout}");
-    assert_eq!(failing_cells(&folder)[0].1, "evaluator `undefined`: the score `undefined` is not a number");
+    assert_eq!(failing_cells(&folder)[0].1, "evaluator `undefined`: the score `undefined` is NaN");
 }
 
 #[test]
@@ -143,7 +148,7 @@ metric = "cri"
     run(&folder, &[], 1);
     let cells = failing_cells(&folder);
     assert_eq!(cells.len(), 3);
-    assert_eq!(cells[2], ("bad".to_owned(), "tuning failed at every grid point: not today".to_owned()));
+    assert_eq!(cells[2], ("bad".to_owned(), "every grid point failed on some tuning trial: not today".to_owned()));
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn an_interrupted_run_ends_soon_keeps_finished_cells_and_resumes() {
     let folder = Folder::new();
     let (_, stderr, took) = interrupt(&folder, "slow");
     assert!(took < Duration::from_secs(10), "the cells would have taken a minute each: {took:?}");
-    assert!(stderr.ends_with("interrupted\n"), "{stderr}");
+    assert!(stderr.ends_with("of 8 cells are kept in out; run again to continue\ninterrupted\n"), "{stderr}");
     let runs = folder.read_parquet("out/runs.parquet");
     assert!(crate::common::texts(&runs, "status").iter().all(|status| *status == "interrupted"));
     // The same cells without the fault have another key; the others go on from where they were.

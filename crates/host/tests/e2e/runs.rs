@@ -186,7 +186,7 @@ metric = "ari"
     let folder = Folder::new();
     folder.write("tuned.toml", &tuned);
     let (stdout, stderr) = folder.run(&["run", "tuned.toml", "--format", "csv"], 0);
-    assert!(stderr.contains("tuned KM: k=6 (ari "), "{stderr}");
+    assert!(stderr.contains("tuned KM: k=6\n"), "{stderr}");
     assert!(stdout.contains("made,KM,ari,3,"), "{stdout}");
     assert!(!stdout.contains("validation"), "tuning data is not part of the results: {stdout}");
     let runs = folder.read_parquet("results/small/runs.parquet");

@@ -166,7 +166,7 @@ fn impossible_parameters_are_refused() {
 fn more_data_than_the_memory_holds_is_refused() {
     let services = Services { memory: 1 << 20, ..services(0) };
     let text = load_with::<Synthetic>(r#"{"n": 1000000}"#, &ALL, &services).unwrap_err().to_string();
-    assert_eq!(text, "needs 4 MiB of memory, over the budget of 1 MiB; lower `n`, `k`, `degree` or `dim`");
+    assert_eq!(text, "needs 3909 KiB of memory, over the budget of 1024 KiB; lower `n`, `k`, `degree` or `dim`");
 }
 
 #[test]
