@@ -2,6 +2,7 @@
 //!
 //! | name | method |
 //! | --- | --- |
+//! | `ac` | agglomerative clustering with ward, average, complete or single linkage |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
@@ -15,6 +16,7 @@
 
 #![deny(unsafe_code)]
 
+mod ac;
 mod assign;
 #[cfg(test)]
 mod examples;
@@ -25,6 +27,7 @@ mod plusplus;
 mod points;
 mod workers;
 
+pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 
 compflow_api::export_library!();
