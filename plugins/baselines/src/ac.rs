@@ -200,19 +200,29 @@ impl Clusterer for Ac {
 impl Ac {
     fn merges(&self, points: &[f32], dim: usize, services: &Services<'_>) -> Result<Vec<Merge>> {
         let n = points.len() / dim;
-        let work = n.saturating_mul(dim);
-        let workers = if work < centroids::SHARED { Workers::alone() } else { Workers::new(services.threads)? };
+        let threads = if self.shared(n, dim) { services.threads } else { 1 };
+        let workers = Workers::new(threads)?;
+        let from_pairs = |update| {
+            let mut matrix = Matrix::new(points, dim, update, &workers, services)?;
+            chain::merges(n, &mut matrix, services)
+        };
         match self.linkage {
-            Linkage::Ward => chain::merges(n, &mut Centroids::new(points, dim, &workers), services),
-            Linkage::Average => {
-                let mut matrix = Matrix::new(points, dim, Update::Mean, &workers, services)?;
-                chain::merges(n, &mut matrix, services)
+            // A search is short: threads that have to be woken for each would cost more than they save.
+            Linkage::Ward => {
+                workers.enter(|| chain::merges(n, &mut Centroids::new(points, dim, &workers), services))
             }
-            Linkage::Complete => {
-                let mut matrix = Matrix::new(points, dim, Update::Largest, &workers, services)?;
-                chain::merges(n, &mut matrix, services)
-            }
+            Linkage::Average => from_pairs(Update::Mean),
+            Linkage::Complete => from_pairs(Update::Largest),
             Linkage::Single => spanning_tree::merges(points, dim, services),
+        }
+    }
+
+    /// Whether starting threads is worth it.
+    fn shared(&self, n: usize, dim: usize) -> bool {
+        match self.linkage {
+            Linkage::Ward => n.saturating_mul(dim) >= centroids::SHARED,
+            Linkage::Average | Linkage::Complete => n.saturating_mul(n).saturating_mul(dim) >= matrix::SHARED,
+            Linkage::Single => false,
         }
     }
 }
@@ -293,13 +303,13 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_changes_nothing() {
-        let (n, dim) = (6000, 32);
-        assert!(n * dim >= centroids::SHARED);
-        let values = examples::uniform(n, dim, 6);
         for linkage in LINKAGES {
-            let values = &values[..if linkage == Linkage::Ward { n * dim } else { 1500 * dim }];
+            let (n, dim) = if linkage == Linkage::Ward { (2500, 512) } else { (1000, 32) };
+            let values = examples::uniform(n, dim, 6);
+            let ac = Ac::new(by_k(linkage, 20), &Services::none()).unwrap();
+            assert_eq!(ac.shared(n, dim), linkage != Linkage::Single);
             let run = |threads| {
-                cluster(values, dim, by_k(linkage, 20), &Services { threads, ..Services::none() }).unwrap()
+                cluster(&values, dim, by_k(linkage, 20), &Services { threads, ..Services::none() }).unwrap()
             };
             let alone = run(1);
             assert_eq!(run(2), alone);

@@ -1,18 +1,18 @@
 //! Ward's groups as means and sizes, with a search for the nearest in two precisions.
 //!
 //! The squared height 2|A||B|/(|A|+|B|)·‖μ_A-μ_B‖² is taken in f64, but only for the few groups that a bound in f32
-//! lets through. Let s be the squared distance of two means in f32, u = 2⁻²⁴, R the largest norm of an example, and w =
-//! |B|/(|A|+|B|) ≤ 1. Rounding the means moves their distance by at most 2uR, summing p squares changes s by a factor
-//! of at most 1 ± (p+4)u, so with δ = (p+8)u
+//! lets through. Let s be the squared distance of two means in f32, d the exact one, u = 2⁻²⁴ and w = |B|/(|A|+|B|) ≤ 1.
+//! Rounding the means changes their distance by at most u(‖μ_A‖+‖μ_B‖) ≤ u(2‖μ_A‖+d), summing p squares changes s by a
+//! factor within 1 ± (p+2)u, and weighting it by one within 1 ± 3u, so with δ = (p+8)u
 //!
 //! ```text
-//! √w·‖μ_A-μ_B‖  ≥  √(ws)·(1-δ) - 2uR
+//! √w·d  ≥  √(ws)·(1-δ) - 2u‖μ_A‖
 //! ```
 //!
-//! and a group is farther than the best known squared height h if ws > ((√(h/2|A|) + 2uR) / (1-δ))². What is found
+//! and a group is farther than the best known squared height h if ws > ((√(h/2|A|) + 2u‖μ_A‖) / (1-δ))². What is found
 //! does not depend on the rounding, nor on how the groups are shared out to threads.
 //!
-//! Means in f32 are centred and scaled, which keeps R small and squares finite, and lie in tiles: [`LANES`] groups, one
+//! Means in f32 are centred and scaled, which keeps them small and their squares finite, and lie in tiles: [`LANES`] groups, one
 //! row of numbers per dimension. Groups keep their order; those that merged into others are taken out when they are
 //! an eighth of all.
 
@@ -26,9 +26,9 @@ use crate::workers::Workers;
 /// Groups compared at a time.
 const LANES: usize = 32;
 /// Numbers in one search from which on threads share it.
-pub(super) const SHARED: usize = 1 << 17;
-/// Tiles that a thread searches at a time.
-const BLOCK: usize = 96;
+pub(super) const SHARED: usize = 1 << 20;
+/// Numbers that a thread searches at a time.
+const BLOCK: usize = 1 << 18;
 /// Half the distance of 1 from the next number in f32.
 const UNIT: f64 = 1.0 / (1 << 24) as f64;
 
@@ -42,9 +42,9 @@ pub(super) struct Centroids<'a> {
     /// What is subtracted before rounding to f32, and what is multiplied with then.
     origin: Vec<f64>,
     scale: f64,
-    /// 2uR, scaled.
-    slack: f64,
     tiles: Tiles,
+    /// Tiles that a thread searches at a time.
+    block: usize,
     arch: Arch,
     workers: &'a Workers,
 }
@@ -88,9 +88,9 @@ impl<'a> Centroids<'a> {
             places: (0..n as u32).collect(),
             dead: 0,
         };
-        let slack = 2.0 * UNIT * radius * scale;
         let sizes = vec![1.0; n];
-        let mut all = Self { dim, means, sizes, origin, scale, slack, tiles, arch: Arch::new(), workers };
+        let block = (BLOCK / (LANES * dim)).max(1);
+        let mut all = Self { dim, means, sizes, origin, scale, tiles, block, arch: Arch::new(), workers };
         (0..n).for_each(|group| all.round(group));
         all
     }
@@ -145,26 +145,14 @@ impl Groups for Centroids<'_> {
         let place = self.tiles.places[group] as usize;
         let tile = &self.tiles.values[place / LANES * LANES * self.dim..];
         let point: Vec<f32> = (0..self.dim).map(|axis| tile[axis * LANES + place % LANES]).collect();
-        let this = &*self;
-        let search = |first: usize| {
-            let search = Search { centroids: this, group, point: &point, first, best: known };
-            Ok(this.arch.dispatch(search))
-        };
-        let firsts = (0..self.tiles.sizes.len() / LANES).step_by(BLOCK);
-        if self.tiles.values.len() < SHARED {
-            let mut best = known;
-            for first in firsts {
-                best = self.arch.dispatch(Search { centroids: self, group, point: &point, first, best });
-            }
-            return Ok(best);
+        let all = &*self;
+        let search = |first, best| all.arch.dispatch(Search { centroids: all, group, point: &point, first, best });
+        let firsts = (0..all.tiles.sizes.len() / LANES).step_by(all.block);
+        if all.tiles.values.len() < SHARED {
+            return Ok(firsts.fold(known, |best, first| search(first, best)));
         }
-        let mut best = known;
-        for found in self.workers.map(firsts, search)? {
-            if found.distance < best.distance {
-                best = found;
-            }
-        }
-        Ok(best)
+        let found = all.workers.map(firsts, |first| Ok(search(first, known)))?;
+        Ok(found.into_iter().fold(known, |best, found| if found.distance < best.distance { found } else { best }))
     }
 
     fn join(&mut self, from: usize, to: usize, _distance: f64) {
@@ -205,15 +193,21 @@ impl NullaryFnOnce for Search<'_> {
         let Self { centroids: all, group, point, first, mut best } = self;
         let dim = all.dim;
         let (mean, size) = (all.mean(group), all.sizes[group]);
+        let norm = point.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>().sqrt();
+        let slack = 2.0 * UNIT * norm * (1.0 + 4.0 * UNIT);
         let bound = |distance: f64| {
             let least = (distance / (2.0 * size)).sqrt() * all.scale;
-            let most = (least + all.slack) / (1.0 - (dim + 8) as f64 * UNIT);
-            // Rounding to f32 may not lower it.
-            (most * most * (1.0 + 4.0 * UNIT)) as f32
+            let most = (least + slack) / (1.0 - (dim + 8) as f64 * UNIT);
+            // Rounding to f32 may not lower it, and squares that are too small for their digits must pass.
+            (most * most * (1.0 + 4.0 * UNIT)) as f32 + f32::MIN_POSITIVE
         };
         let mut most = bound(best.distance);
-        let sizes = all.tiles.sizes.as_chunks::<LANES>().0.iter().enumerate().skip(first).take(BLOCK);
+        let sizes = all.tiles.sizes.as_chunks::<LANES>().0.iter().enumerate().skip(first).take(all.block);
         for (tile, sizes) in sizes {
+            // Nothing is nearer, and of equal points every one would pass the bound.
+            if best.distance == 0.0 {
+                break;
+            }
             let values = all.tiles.values[tile * LANES * dim..][..LANES * dim].as_chunks::<LANES>().0;
             let weighted = weighted_distances(point, values, size as f32, sizes);
             if !weighted.iter().fold(false, |any, &distance| any | (distance <= most)) {

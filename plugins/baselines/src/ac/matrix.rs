@@ -10,6 +10,9 @@ use super::chain::{Groups, Neighbour};
 use super::distance::squared;
 use crate::workers::Workers;
 
+/// Numbers read for all distances from which on threads share them.
+pub(super) const SHARED: usize = 1 << 24;
+
 /// How the distance from a merged group follows from those of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Update {
