@@ -2,29 +2,43 @@
 //!
 //! | name | method |
 //! | --- | --- |
+//! | `ap` | affinity propagation |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
+//! | `oracle` | the true sets, each called a singleton |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
-//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding).
+//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `similarities` (of all pairs), `preference`
+//! (a parameter).
 //!
 //! # Testing
 //!
 //! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself
 //! at other numbers of threads, and with what must hold whatever the data. Known gap: two centres nearly equally far
 //! from an example are told apart in f32, so on data made of such ties labels may differ from those found in f64.
+//!
+//! `ap` is compared with scikit-learn on fixtures that `tests/fixtures/ap.py` makes, with the packages of
+//! `requirements.txt` there: the same clusters, exemplars and numbers of iterations wherever scikit-learn's own do not
+//! depend on its random noise. They do on most data with duplicates, which are left out.
 
 #![deny(unsafe_code)]
 
+mod ap;
 mod assign;
 #[cfg(test)]
 mod examples;
 mod kmeans;
 #[cfg(test)]
 mod naive;
+mod oracle;
 mod plusplus;
 mod points;
+mod preference;
+mod similarities;
 mod workers;
 
+pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
+pub use oracle::Oracle;
+pub use preference::{Preference, Target};
 
 compflow_api::export_library!();
