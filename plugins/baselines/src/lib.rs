@@ -3,32 +3,45 @@
 //! | name | method |
 //! | --- | --- |
 //! | `ac` | agglomerative clustering with ward, average, complete or single linkage |
+//! | `ap` | affinity propagation |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
+//! | `oracle` | the true sets, each called a singleton |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
-//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding).
+//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `similarities` (of
+//! all pairs), `preference` (a parameter).
 //!
 //! # Testing
 //!
 //! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself
-//! at other numbers of threads, and with what must hold whatever the data; `ac` also with SciPy and scikit-learn, by
-//! what `tests/fixtures/ac.py` wrote down. Known gap of `kmeans`: two centres nearly equally far from an example are
-//! told apart in f32, so on data made of such ties labels may differ from those found in f64.
+//! at other numbers of threads, and with what must hold whatever the data. Fixtures that the scripts in
+//! `tests/fixtures` make, with the packages of `requirements.txt` there, hold what other libraries find: `ac` is
+//! compared with SciPy and scikit-learn; `ap` with scikit-learn, the same clusters, exemplars and numbers of iterations
+//! wherever scikit-learn's own do not depend on its random noise (they do on most data with duplicates, which are left
+//! out). Known gap of `kmeans`: two centres nearly equally far from an example are told apart in f32, so on data made
+//! of such ties labels may differ from those found in f64.
 
 #![deny(unsafe_code)]
 
 mod ac;
+mod ap;
 mod assign;
 #[cfg(test)]
 mod examples;
 mod kmeans;
 #[cfg(test)]
 mod naive;
+mod oracle;
 mod plusplus;
 mod points;
+mod preference;
+mod similarities;
 mod workers;
 
 pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
+pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
+pub use oracle::Oracle;
+pub use preference::{Preference, Target};
 
 compflow_api::export_library!();
