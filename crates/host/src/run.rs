@@ -319,7 +319,9 @@ fn compute(plan: &Plan, cache: &Cache, cell: Cell, fresh: bool, strict: bool) ->
     };
     let wandering = (!outcome.clustering.diagnostics.converged)
         .then(|| format!("did not converge in {} iterations", outcome.clustering.diagnostics.iterations));
-    if let Some(text) = wandering.as_ref().filter(|_| changed) {
+    // Many methods say so themselves, and what would help.
+    let said = outcome.warnings.iter().any(|warning| warning.contains("did not converge"));
+    if let Some(text) = wandering.as_ref().filter(|_| changed && !said) {
         terminal.log(Level::Warn, &about, text);
         outcome.warnings.push(text.clone());
     }

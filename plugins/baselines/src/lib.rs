@@ -11,6 +11,8 @@
 //! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `similarities` (of
 //! all pairs), `preference` (a parameter).
 //!
+//! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
+//!
 //! # Testing
 //!
 //! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself

@@ -252,3 +252,31 @@ use = "ari"
     // The two files call opposite points by the same animal.
     assert_eq!(metrics["value"].as_primitive::<Float64Type>().value(0), -0.5);
 }
+
+/// The closed form: 1 - S·m²/(n(n-1)) with S ordered pairs of true sets of which one contains the other, m examples
+/// of each.
+#[test]
+fn the_oracle_scores_its_closed_form_on_the_shipped_data() {
+    use crate::common::repository;
+    let folder = Folder::new();
+    for (file, n, degree, expected) in
+        [("d2_n150", 150.0, 2, 0.9105), ("d2_n1500", 1500.0, 2, 0.9111), ("d3_n250", 250.0, 3, 0.8715)]
+    {
+        let path = repository().join(format!("data/omniglot/{file}_test.parquet"));
+        let pipeline = format!(
+            "name = \"{file}\"\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"{}\"\n\
+             columns = {{ embedding = \"embedding\", truth = \"labels\", trial = \"trial\" }}\n\
+             [[clusterer]]\nuse = \"oracle\"\n[[evaluator]]\nuse = \"cri\"\n",
+            path.display()
+        );
+        folder.write("oracle.toml", &pipeline);
+        let (stdout, _) = folder.run(&["run", "oracle.toml", "--format", "json"], 0);
+        let summary: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let (pairs, sets) = if degree == 2 { (20.0, 15.0) } else { (20.0 + 30.0 + 30.0, 25.0) };
+        let each: f64 = n / sets;
+        let closed = 1.0 - pairs * each * each / (n * (n - 1.0));
+        let cri = summary[0]["mean"].as_f64().unwrap();
+        assert!((cri - closed).abs() < 1e-12, "{file}: {cri} {closed}");
+        assert!((cri - expected).abs() < 5e-5, "{file}: {cri}");
+    }
+}
