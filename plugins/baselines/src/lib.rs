@@ -1,16 +1,19 @@
-//! Comparison methods: clusterers that know nothing of composition and give every example one label.
+//! Comparison methods: clusterers that know nothing of composition.
 //!
 //! | name | method |
 //! | --- | --- |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
+//! | `fcm` | fuzzy c-means |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
-//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding).
+//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `tiles` (examples
+//! in f64, several at a time), `soft` (from memberships to sets).
 //!
 //! # Testing
 //!
-//! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself
-//! at other numbers of threads, and with what must hold whatever the data. Known gap: two centres nearly equally far
+//! `naive` holds the methods as loops in f64, `examples` the data, `fixtures` what scikit-fuzzy and scikit-learn found
+//! from the same initial states. The fast code is compared with them, with itself at other numbers of threads, and
+//! with what must hold whatever the data. Known gap: two centres nearly equally far
 //! from an example are told apart in f32, so on data made of such ties labels may differ from those found in f64.
 
 #![deny(unsafe_code)]
@@ -18,13 +21,21 @@
 mod assign;
 #[cfg(test)]
 mod examples;
+mod fcm;
+#[cfg(test)]
+mod fixtures;
 mod kmeans;
 #[cfg(test)]
 mod naive;
 mod plusplus;
 mod points;
+mod soft;
+mod tiles;
+#[cfg(test)]
+mod watcher;
 mod workers;
 
+pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 
 compflow_api::export_library!();
