@@ -1,11 +1,11 @@
-//! `cargo bench -p compflow-baselines --bench soft`: seconds an iteration of `fcm` takes.
+//! `cargo bench -p compflow-baselines --bench soft`: seconds that `fcm` and `gmm` take for fifty iterations.
 //!
 //! 15,000 examples without structure and no tolerance, so that no run ends early.
 
 use std::time::Instant;
 
 use compflow_api::{Clusterer, Component, Embeddings, Result, Services, Task};
-use compflow_baselines::{Fcm, FcmParams};
+use compflow_baselines::{Covariance, Fcm, FcmParams, Gmm, GmmInit, GmmParams, Variant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -26,6 +26,24 @@ fn main() -> Result<()> {
             ..FcmParams::default()
         };
         measure(&format!("fcm, m = {m}"), &Fcm::new(params, &Services::none())?, &task)?;
+    }
+    for covariance in [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical] {
+        for variant in [Variant::Em, Variant::Bayes] {
+            let params = GmmParams {
+                k,
+                variant: Some(variant),
+                covariance,
+                reg_covar: None,
+                tol: 0.0,
+                max_iter: Some(ITERATIONS),
+                restarts: 1,
+                init: GmmInit::Random,
+                threshold: None,
+                preset: None,
+            };
+            let name = format!("gmm, {variant:?}, {covariance:?}");
+            measure(&name, &Gmm::new(params, &Services::none())?, &task)?;
+        }
     }
     Ok(())
 }

@@ -25,8 +25,6 @@
 use compflow_api::{
     Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Task, register,
 };
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2};
 use pulp::{Arch, NullaryFnOnce};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -207,7 +205,7 @@ impl Fcm {
                             *power = u.max(LEAST).powf(self.m).max(LEAST_WEIGHT);
                         }
                     }
-                    totals.weigh(tile, powers);
+                    tile.weigh(powers, &mut totals.sums, &mut totals.weights);
                 }
                 Ok(totals)
             },
@@ -239,7 +237,7 @@ impl Fcm {
                         arch.dispatch(Pass { tile, centres, u, powers: &mut *powers, power, m: self.m });
                     totals.objective += objective;
                     totals.change += change;
-                    totals.weigh(tile, powers);
+                    tile.weigh(powers, &mut totals.sums, &mut totals.weights);
                 }
                 Ok(totals)
             },
@@ -275,25 +273,10 @@ impl Totals {
         })
     }
 
-    /// Adds a tile's examples, weighted by `powers`.
-    fn weigh(&mut self, tile: Tile<'_>, powers: &[f64]) {
-        let k = self.weights.len();
-        let (points, powers) = (matrix(tile.values), matrix(powers));
-        let sums = ArrayViewMut2::from_shape((k, points.nrows()), &mut self.sums);
-        let mut sums = sums.expect("sums are k rows as long as an example");
-        general_mat_mul(1.0, &powers, &points.t(), 1.0, &mut sums);
-        self.weights.iter_mut().zip(powers.rows()).for_each(|(weight, powers)| *weight += powers.sum());
-    }
-
     fn centres(&self, dim: usize) -> Vec<f64> {
         let rows = self.sums.chunks_exact(dim).zip(&self.weights);
         rows.flat_map(|(sum, weight)| sum.iter().map(move |sum| sum / weight)).collect()
     }
-}
-
-/// A tile's part of a table, one row per column of the table.
-fn matrix(tile: &[f64]) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((tile.len() / ROWS, ROWS), tile).expect("a tile has ROWS numbers per column")
 }
 
 /// How powers r^q are taken.

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
 //! | `fcm` | fuzzy c-means |
+//! | `gmm` | mixture of Gaussians, by EM or variational Bayes |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
 //! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `tiles` (examples
-//! in f64, several at a time), `soft` (from memberships to sets).
+//! in f64, several at a time), `gaussians`, `moments`, `bayes` and `cholesky` (the steps of mixtures), `soft` (from
+//! memberships to sets).
 //!
 //! # Testing
 //!
@@ -19,12 +21,17 @@
 #![deny(unsafe_code)]
 
 mod assign;
+mod bayes;
+mod cholesky;
 #[cfg(test)]
 mod examples;
 mod fcm;
 #[cfg(test)]
 mod fixtures;
+mod gaussians;
+mod gmm;
 mod kmeans;
+mod moments;
 #[cfg(test)]
 mod naive;
 mod plusplus;
@@ -36,6 +43,7 @@ mod watcher;
 mod workers;
 
 pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
+pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 
 compflow_api::export_library!();

@@ -5,6 +5,9 @@
 //! per cluster are laid out alike, one column after the other in every tile. The last tile is filled up with zeros.
 //! Sums over examples are taken per piece, a few tiles, and then over pieces.
 
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2};
+
 use crate::points::block_rows;
 
 /// Examples in a tile.
@@ -29,6 +32,28 @@ pub(crate) struct Tile<'a> {
     pub(crate) values: &'a [f64],
     /// How many of its rows are examples.
     pub(crate) rows: usize,
+}
+
+impl Tile<'_> {
+    /// Adds its examples to `sums`, one row per cluster, and their weights to `totals`; `weights` is the tile's part of a
+    /// table with a column per cluster, 0 behind the last example.
+    pub(crate) fn weigh(self, weights: &[f64], sums: &mut [f64], totals: &mut [f64]) {
+        multiply(weights, self.values, sums);
+        for (total, weights) in totals.iter_mut().zip(weights.chunks_exact(ROWS)) {
+            *total += weights.iter().sum::<f64>();
+        }
+    }
+}
+
+/// Adds Σ aᵢ·bⱼ over a tile's rows to `sums`, one row per column i of `a` and one number per column j of `b`.
+pub(crate) fn multiply(a: &[f64], b: &[f64], sums: &mut [f64]) {
+    let matrix = |tile| ArrayView2::from_shape((<[f64]>::len(tile) / ROWS, ROWS), tile);
+    let sums = ArrayViewMut2::from_shape((a.len() / ROWS, b.len() / ROWS), sums);
+    let (a, b, mut sums) = match (matrix(a), matrix(b), sums) {
+        (Ok(a), Ok(b), Ok(sums)) => (a, b, sums),
+        _ => unreachable!("tables have ROWS numbers per column, and there is a sum for each pair of columns"),
+    };
+    general_mat_mul(1.0, &a, &b.t(), 1.0, &mut sums);
 }
 
 impl Tiles {
@@ -60,6 +85,11 @@ impl Tiles {
     /// How long each is.
     pub(crate) fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// The mean of the examples as they came.
+    pub(crate) fn mean(&self) -> &[f64] {
+        &self.mean
     }
 
     /// Points in the coordinates that the examples came in.
@@ -139,6 +169,16 @@ mod tests {
         assert_eq!(tile.values[..4], [-2.0, 0.0, 2.0, 0.0]);
         assert_eq!(tile.values[ROWS..][..4], [-2.0, 0.0, 2.0, 0.0]);
         assert_eq!((&tiles.mean[..], tiles.restore(&[-1.0, 1.0])), (&[3.0, 14.0][..], vec![2.0, 15.0]));
+    }
+
+    #[test]
+    fn weights_are_summed_with_and_without_the_examples() {
+        let tiles = Tiles::new(&[-1.0, 1.0], 1, 1);
+        let tile = tiles.pieces().next().unwrap().next().unwrap();
+        let weights = Tiles::table(&[1.0, 0.5, 3.0, 0.25], 2);
+        let (mut sums, mut totals) = ([10.0, 10.0], [20.0, 20.0]);
+        tile.weigh(&weights, &mut sums, &mut totals);
+        assert_eq!((sums, totals), ([12.0, 9.75], [24.0, 20.75]));
     }
 
     #[test]
