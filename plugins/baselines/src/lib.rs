@@ -1,15 +1,18 @@
-//! Comparison methods: clusterers that know nothing of composition and give every example one label.
+//! Comparison methods: clusterers that know nothing of composition.
 //!
 //! | name | method |
 //! | --- | --- |
 //! | `ac` | agglomerative clustering with ward, average, complete or single linkage |
 //! | `ap` | affinity propagation |
+//! | `fcm` | fuzzy c-means |
+//! | `gmm` | mixture of Gaussians, by EM or variational Bayes |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
 //! | `oracle` | the true sets, each called a singleton |
 //!
 //! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
 //! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `similarities` (of
-//! all pairs), `preference` (a parameter).
+//! all pairs), `preference` (a parameter), `tiles` (examples in f64, several at a time), `gaussians`, `moments`, `bayes`
+//! and `cholesky` (the steps of mixtures), `soft` (from memberships to sets).
 //!
 //! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
 //!
@@ -18,19 +21,28 @@
 //! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself
 //! at other numbers of threads, and with what must hold whatever the data. Fixtures that the scripts in
 //! `tests/fixtures` make, with the packages of `requirements.txt` there, hold what other libraries find: `ac` is
-//! compared with SciPy and scikit-learn; `ap` with scikit-learn, the same clusters, exemplars and numbers of iterations
-//! wherever scikit-learn's own do not depend on its random noise (they do on most data with duplicates, which are left
-//! out). Known gap of `kmeans`: two centres nearly equally far from an example are told apart in f32, so on data made
-//! of such ties labels may differ from those found in f64.
+//! compared with SciPy and scikit-learn; `fcm` with scikit-fuzzy and `gmm` with scikit-learn, from the same initial
+//! states; `ap` with scikit-learn, the same clusters, exemplars and numbers of iterations wherever scikit-learn's own
+//! do not depend on its random noise (they do on most data with duplicates, which are left out). Known gap of
+//! `kmeans`: two centres nearly equally far from an example are told apart in f32, so on data made of such ties labels
+//! may differ from those found in f64.
 
 #![deny(unsafe_code)]
 
 mod ac;
 mod ap;
 mod assign;
+mod bayes;
+mod cholesky;
 #[cfg(test)]
 mod examples;
+mod fcm;
+#[cfg(test)]
+mod fixtures;
+mod gaussians;
+mod gmm;
 mod kmeans;
+mod moments;
 #[cfg(test)]
 mod naive;
 mod oracle;
@@ -38,10 +50,16 @@ mod plusplus;
 mod points;
 mod preference;
 mod similarities;
+mod soft;
+mod tiles;
+#[cfg(test)]
+mod watcher;
 mod workers;
 
 pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
 pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
+pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
+pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 pub use oracle::Oracle;
 pub use preference::{Preference, Target};

@@ -1,0 +1,426 @@
+//! `fcm`: fuzzy c-means, in which every example belongs to every cluster to some degree.
+//!
+//! Minimises Jₘ = Σᵢ Σⱼ uᵢⱼᵐ dᵢⱼ² with dᵢⱼ = ‖xᵢ - cⱼ‖ and Σⱼ uᵢⱼ = 1 by turns:
+//!
+//! ```text
+//! cⱼ  = Σᵢ uᵢⱼᵐ xᵢ / Σᵢ uᵢⱼᵐ
+//! uᵢⱼ = dᵢⱼ^(-2q) / Σₗ dᵢₗ^(-2q),    q = 1 / (m - 1)
+//! ```
+//!
+//! until ‖u - u'‖ of two successive matrices u is below `error`. With r = min d² / d² the power r^q lies in [0, 1]
+//! however large q is (m = 1.2 means q = 5), and as m·q = q + 1,
+//!
+//! ```text
+//! u = r^q / t,    uᵐ = r^q · r / tᵐ,    t = Σ r^q
+//! ```
+//!
+//! needs one power per example and cluster, which is a few products if q is a whole number. Distances are taken from
+//! differences, not from products, because what counts at a power of -10 is how near zero they are. Cost: iterations ·
+//! n·k·p in f64.
+//!
+//! Bezdek, Ehrlich and Full, "FCM: the fuzzy c-means clustering algorithm", Computers & Geosciences 10(2-3), 1984,
+//! doi:10.1016/0098-3004(84)90020-7. Order of steps, smallest distances and memberships, and when to stop are as in
+//! scikit-fuzzy.
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Task, register,
+};
+use pulp::{Arch, NullaryFnOnce};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::soft;
+use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
+use crate::workers::Workers;
+
+/// Distances and memberships below this, and distances below this part of an example's largest, are raised to it.
+const LEAST: f64 = f64::EPSILON;
+/// Weights uᵐ below this are raised to it, so that for huge m not all of a cluster's weights vanish.
+const LEAST_WEIGHT: f64 = 1e-280;
+/// The largest q whose power is taken by products: more of them would take longer than a logarithm.
+const MOST_PRODUCTS: u32 = 32;
+/// Below this many products in an iteration, starting threads is not worth it.
+const TINY: usize = 1 << 18;
+
+/// Fuzzy c-means: every example belongs to every cluster to some degree, and to the set of those clusters in which its
+/// membership is above `threshold`.
+///
+/// If there are none, it belongs to the cluster with the largest membership; if there are more than the pipeline's
+/// degree, to those with the largest. Distances are Euclidean, whatever the pipeline's distance; if its space
+/// normalises, examples are normalised. Centroids of single clusters are the method's centres, those of larger sets
+/// the means of the examples given to the set. The fuzzy partition coefficient Σu²/n is logged.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Number of clusters. Needed unless there is a preset.
+    #[schemars(range(min = 1))]
+    pub k: Option<usize>,
+    /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are. 2 unless given.
+    #[schemars(extend("exclusiveMinimum" = 1))]
+    pub m: Option<f64>,
+    /// An example belongs to the clusters in which its membership is above this. 1/`k` unless given.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub threshold: Option<f64>,
+    /// It stops when memberships change by less: the root of the sum of squared changes. 0.005 unless given.
+    #[schemars(range(min = 0))]
+    pub error: Option<f64>,
+    /// Iterations at most. 1000 unless given.
+    #[schemars(range(min = 1))]
+    pub max_iter: Option<usize>,
+    /// Values for what is not given.
+    pub preset: Option<Preset>,
+}
+
+/// Values that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Preset {
+    /// `k` = 18 and `m` = 1.2, which the authors of compositional clustering compared with at degree 2.
+    #[serde(rename = "authors-code")]
+    AuthorsCode,
+}
+
+/// The clusterer `fcm`.
+#[derive(Debug)]
+pub struct Fcm {
+    k: usize,
+    m: f64,
+    threshold: Option<f64>,
+    error: f64,
+    max_iter: usize,
+}
+register!(clusterer Fcm);
+
+impl Component for Fcm {
+    const NAME: &'static str = "fcm";
+    const SUMMARY: &'static str = "fuzzy c-means";
+    type Params = Params;
+
+    fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
+        let (k, m) = match params.preset {
+            Some(Preset::AuthorsCode) => (Some(18), 1.2),
+            None => (None, 2.0),
+        };
+        Ok(Self {
+            k: params.k.or(k).ok_or_else(|| Error::new("`k` is missing"))?,
+            m: params.m.unwrap_or(m),
+            threshold: params.threshold,
+            error: params.error.unwrap_or(0.005),
+            max_iter: params.max_iter.unwrap_or(1000),
+        })
+    }
+}
+
+impl Clusterer for Fcm {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+        // The examples; memberships, their powers and, while they are made, the first ones; those returned.
+        let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
+        tables.saturating_add(rows.saturating_mul(self.k).saturating_mul(size_of::<f32>())) as u64
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
+        task.require_k(k)?;
+        services.require_memory(self.memory(n, dim, task.degree), "lower `k` or the number of examples")?;
+        let threads = if n.saturating_mul(k).saturating_mul(dim) < TINY { 1 } else { services.threads };
+        let workers = Workers::new(threads)?;
+        let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(dim + 1));
+
+        let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+        let first: Vec<f64> = (0..n * k).map(|_| rng.random()).collect();
+        let run = self.run(&tiles, &first, &workers, services)?;
+        services.log(Level::Info, format!("fuzzy partition coefficient {:.6}", run.fpc));
+        let diagnostics = Diagnostics {
+            iterations: run.trace.len() as u64,
+            converged: run.converged,
+            objective: run.trace.last().copied().unwrap_or(f64::NAN),
+            trace: run.trace,
+        };
+        Ok(soft::clustering(task, tiles.rows(&run.u), &run.centres, self.threshold, diagnostics))
+    }
+}
+
+/// Where it ended.
+struct Run {
+    /// Row-major.
+    centres: Vec<f64>,
+    /// Memberships, a table like the examples.
+    u: Vec<f64>,
+    /// The fuzzy partition coefficient.
+    fpc: f64,
+    /// Jₘ of every iteration: of its centres and the memberships that they were found from.
+    trace: Vec<f64>,
+    converged: bool,
+}
+
+impl Fcm {
+    /// From first memberships, a row of `k` positive numbers per example, which need not add up to 1.
+    fn run(&self, tiles: &Tiles, first: &[f64], workers: &Workers, services: &Services<'_>) -> Result<Run> {
+        let (k, dim) = (self.k, tiles.dim());
+        let first: Vec<f64> = first
+            .chunks_exact(k)
+            .flat_map(|row| {
+                let sum: f64 = row.iter().map(|value| value.max(LEAST)).sum();
+                row.iter().map(move |value| value.max(LEAST) / sum)
+            })
+            .collect();
+        let mut u = Tiles::table(&first, k);
+        drop(first);
+        let mut powers = vec![0.0; u.len()];
+        let mut totals = self.weigh(tiles, &u, &mut powers, workers, services)?;
+        let (mut centres, mut trace, mut converged) = (Vec::new(), Vec::new(), false);
+        while trace.len() < self.max_iter && !converged {
+            services.progress(trace.len(), self.max_iter)?;
+            centres = totals.centres(dim);
+            totals = self.step(tiles, &centres, &mut u, &mut powers, workers, services)?;
+            trace.push(totals.objective);
+            converged = totals.change.sqrt() < self.error;
+        }
+        services.progress(self.max_iter, self.max_iter)?;
+        let fpc = u.iter().map(|u| u * u).sum::<f64>() / tiles.len() as f64;
+        Ok(Run { centres: tiles.restore(&centres), u, fpc, trace, converged })
+    }
+
+    /// The powers of the first memberships, and what they weigh.
+    fn weigh(
+        &self,
+        tiles: &Tiles,
+        u: &[f64],
+        powers: &mut [f64],
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Totals> {
+        let (k, dim, piece) = (self.k, tiles.dim(), tiles.piece_of(self.k));
+        let pieces = tiles.pieces().zip(u.chunks(piece).zip(powers.chunks_mut(piece)));
+        let partial = workers.map(
+            pieces.map(|(tiles, tables)| (tiles.collect::<Vec<_>>(), tables)),
+            |(tiles, tables)| {
+                let mut totals = Totals::zero(k, dim);
+                let tables = tables.0.chunks_exact(k * ROWS).zip(tables.1.chunks_exact_mut(k * ROWS));
+                for (tile, (u, powers)) in tiles.into_iter().zip(tables) {
+                    services.check_cancelled()?;
+                    for (u, powers) in u.chunks_exact(ROWS).zip(powers.chunks_exact_mut(ROWS)) {
+                        for (power, u) in powers.iter_mut().zip(u).take(tile.rows) {
+                            *power = u.max(LEAST).powf(self.m).max(LEAST_WEIGHT);
+                        }
+                    }
+                    tile.weigh(powers, &mut totals.sums, &mut totals.weights);
+                }
+                Ok(totals)
+            },
+        )?;
+        Ok(Totals::sum(partial, k, dim))
+    }
+
+    /// One iteration: new memberships and their powers from the centres, and what they weigh.
+    fn step(
+        &self,
+        tiles: &Tiles,
+        centres: &[f64],
+        u: &mut [f64],
+        powers: &mut [f64],
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Totals> {
+        let (k, dim, piece) = (self.k, tiles.dim(), tiles.piece_of(self.k));
+        let (arch, power) = (Arch::new(), Power::new(self.m));
+        let pieces = tiles.pieces().zip(u.chunks_mut(piece).zip(powers.chunks_mut(piece)));
+        let partial = workers.map(
+            pieces.map(|(tiles, tables)| (tiles.collect::<Vec<_>>(), tables)),
+            |(tiles, tables)| {
+                let mut totals = Totals::zero(k, dim);
+                let tables = tables.0.chunks_exact_mut(k * ROWS).zip(tables.1.chunks_exact_mut(k * ROWS));
+                for (tile, (u, powers)) in tiles.into_iter().zip(tables) {
+                    services.check_cancelled()?;
+                    let (objective, change) =
+                        arch.dispatch(Pass { tile, centres, u, powers: &mut *powers, power, m: self.m });
+                    totals.objective += objective;
+                    totals.change += change;
+                    tile.weigh(powers, &mut totals.sums, &mut totals.weights);
+                }
+                Ok(totals)
+            },
+        )?;
+        Ok(Totals::sum(partial, k, dim))
+    }
+}
+
+/// What examples add up to.
+struct Totals {
+    /// Σ uᵐx of every cluster, row-major.
+    sums: Vec<f64>,
+    /// Σ uᵐ of every cluster.
+    weights: Vec<f64>,
+    /// Σ uᵐd², with the memberships from before.
+    objective: f64,
+    /// Σ of the squared changes of u.
+    change: f64,
+}
+
+impl Totals {
+    fn zero(k: usize, dim: usize) -> Self {
+        Self { sums: vec![0.0; k * dim], weights: vec![0.0; k], objective: 0.0, change: 0.0 }
+    }
+
+    fn sum(partial: Vec<Self>, k: usize, dim: usize) -> Self {
+        partial.into_iter().fold(Self::zero(k, dim), |mut totals, other| {
+            totals.sums.iter_mut().zip(other.sums).for_each(|(sum, other)| *sum += other);
+            totals.weights.iter_mut().zip(other.weights).for_each(|(weight, other)| *weight += other);
+            totals.objective += other.objective;
+            totals.change += other.change;
+            totals
+        })
+    }
+
+    fn centres(&self, dim: usize) -> Vec<f64> {
+        let rows = self.sums.chunks_exact(dim).zip(&self.weights);
+        rows.flat_map(|(sum, weight)| sum.iter().map(move |sum| sum / weight)).collect()
+    }
+}
+
+/// How powers r^q are taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Power {
+    /// By this many products.
+    Products(u32),
+    /// For any q.
+    Any(f64),
+}
+
+impl Power {
+    fn new(m: f64) -> Self {
+        let q = 1.0 / (m - 1.0);
+        // m = 1.2 is no number that f64 has, so q is not quite 5 either.
+        let whole = q.round();
+        match (q - whole).abs() < 1e-12 * q && (1.0..=f64::from(MOST_PRODUCTS)).contains(&whole) {
+            true => Self::Products(whole as u32 - 1),
+            false => Self::Any(q),
+        }
+    }
+
+    #[inline(always)]
+    fn of(self, ratio: [f64; LANES]) -> [f64; LANES] {
+        match self {
+            Self::Products(products) => {
+                let mut power = ratio;
+                for _ in 0..products {
+                    for lane in 0..LANES {
+                        power[lane] *= ratio[lane];
+                    }
+                }
+                power
+            }
+            Self::Any(q) => ratio.map(|ratio| ratio.powf(q)),
+        }
+    }
+}
+
+/// The work on one tile, as a type because a closure would not be compiled for the processor's vectors.
+struct Pass<'a> {
+    tile: Tile<'a>,
+    centres: &'a [f64],
+    u: &'a mut [f64],
+    powers: &'a mut [f64],
+    power: Power,
+    m: f64,
+}
+
+impl NullaryFnOnce for Pass<'_> {
+    /// Σ uᵐd² of the memberships from before, and Σ of the squared changes of u.
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn call(self) -> (f64, f64) {
+        let Self { tile, centres, u, powers, power, m } = self;
+        let k = u.len() / ROWS;
+        let dim = tile.values.len() / ROWS;
+        let least_weight = LEAST.powf(m).max(LEAST_WEIGHT);
+        let (mut objective, mut change) = ([0.0; LANES], [0.0; LANES]);
+        let mut squares = vec![[0.0; LANES]; k];
+        for start in (0..tile.rows).step_by(LANES) {
+            let live = live(start, tile.rows);
+            distances(tile.values, start, centres, dim, &mut squares);
+
+            let (mut least, mut most) = ([f64::INFINITY; LANES], [0.0f64; LANES]);
+            for (squares, old) in squares.iter_mut().zip(powers.chunks_exact(ROWS)) {
+                let old = lanes(old, start);
+                for lane in 0..LANES {
+                    squares[lane] = squares[lane].max(LEAST * LEAST);
+                    objective[lane] += old[lane] * squares[lane];
+                    least[lane] = least[lane].min(squares[lane]);
+                    most[lane] = most[lane].max(squares[lane]);
+                }
+            }
+            let floor = most.map(|most| most * (LEAST * LEAST));
+            for lane in 0..LANES {
+                least[lane] = least[lane].max(floor[lane]);
+            }
+
+            // Of d² only r is needed from here on; r^q waits in the place of u^m.
+            let mut total = [0.0; LANES];
+            for (squares, powers) in squares.iter_mut().zip(powers.chunks_exact_mut(ROWS)) {
+                for lane in 0..LANES {
+                    squares[lane] = least[lane] / squares[lane].max(floor[lane]);
+                }
+                let power = power.of(*squares);
+                for lane in 0..LANES {
+                    total[lane] += power[lane];
+                }
+                powers[start..start + LANES].copy_from_slice(&power);
+            }
+            let scale = total.map(|total| total.powf(-m));
+            for ((ratio, u), powers) in
+                squares.iter().zip(u.chunks_exact_mut(ROWS)).zip(powers.chunks_exact_mut(ROWS))
+            {
+                let (old, power) = (lanes(u, start), lanes(powers, start));
+                let (mut new, mut weight) = ([0.0; LANES], [0.0; LANES]);
+                for lane in 0..LANES {
+                    new[lane] = power[lane] / total[lane] * live[lane];
+                    change[lane] += (new[lane] - old[lane]) * (new[lane] - old[lane]);
+                    let exact = power[lane] * ratio[lane] * scale[lane];
+                    let floored = if new[lane] < LEAST { least_weight } else { exact.max(LEAST_WEIGHT) };
+                    weight[lane] = floored * live[lane];
+                }
+                u[start..start + LANES].copy_from_slice(&new);
+                powers[start..start + LANES].copy_from_slice(&weight);
+            }
+        }
+        (objective.iter().sum(), change.iter().sum())
+    }
+}
+
+/// ‖x - c‖² of the examples from `start` on with every centre. Two centres at a time, so that an example is read half
+/// as often.
+#[inline(always)]
+fn distances(values: &[f64], start: usize, centres: &[f64], dim: usize, squares: &mut [[f64; LANES]]) {
+    let axis = |axis: usize| lanes(values, axis * ROWS + start);
+    let mut pairs = centres.chunks_exact(2 * dim);
+    let mut at = 0;
+    for pair in &mut pairs {
+        let (first, second) = pair.split_at(dim);
+        let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
+        for (at, (first, second)) in first.iter().zip(second).enumerate() {
+            let x = axis(at);
+            for lane in 0..LANES {
+                a[lane] += (x[lane] - first) * (x[lane] - first);
+                b[lane] += (x[lane] - second) * (x[lane] - second);
+            }
+        }
+        (squares[at], squares[at + 1]) = (a, b);
+        at += 2;
+    }
+    if !pairs.remainder().is_empty() {
+        let mut a = [0.0; LANES];
+        for (at, centre) in pairs.remainder().iter().enumerate() {
+            let x = axis(at);
+            for lane in 0..LANES {
+                a[lane] += (x[lane] - centre) * (x[lane] - centre);
+            }
+        }
+        squares[at] = a;
+    }
+}
+
+#[cfg(test)]
+mod tests;

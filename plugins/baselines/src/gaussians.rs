@@ -1,0 +1,216 @@
+//! Gaussian components, and how much each is responsible for every example: the E-step.
+//!
+//! ```text
+//! log ρᵢⱼ = oⱼ - ½‖Fⱼ(xᵢ - μⱼ)‖²,    rᵢⱼ = ρᵢⱼ / Σₗ ρᵢₗ
+//! ```
+//!
+//! with Fⱼ from [`inverse_factor`](crate::cholesky::inverse_factor) and all that does not depend on x in the offset oⱼ.
+//! Several examples and several rows of F are taken at a time, and only what lies below F's diagonal. Cost: n·k·p²/2
+//! for full and tied covariances, n·k·p for the others, in f64.
+
+use compflow_api::{Result, Services};
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
+use crate::workers::Workers;
+
+/// Rows of a factor taken at a time: with [`LANES`] examples they fill half of the vector registers.
+const GROUP: usize = 4;
+
+/// The components of a mixture.
+pub(crate) struct Gaussians {
+    /// Row-major, in the coordinates of the tiles.
+    pub(crate) means: Vec<f64>,
+    pub(crate) factors: Factors,
+    /// What is added to every component's logarithm.
+    pub(crate) offsets: Vec<f64>,
+}
+
+/// The factors F of the components, or one for all of them.
+pub(crate) enum Factors {
+    /// Lower triangular.
+    Matrices(Vec<Triangle>),
+    /// The diagonals, row-major.
+    Diagonals(Vec<f64>),
+}
+
+/// A lower triangular matrix in the order in which [`Triangle::square`] reads it.
+pub(crate) struct Triangle {
+    /// [`GROUP`] rows after the other, and of these one column after the other up to the diagonal.
+    values: Vec<[f64; GROUP]>,
+}
+
+impl Triangle {
+    /// From row-major numbers.
+    pub(crate) fn new(matrix: &[f64], dim: usize) -> Self {
+        let mut values = Vec::new();
+        for first in (0..dim).step_by(GROUP) {
+            for column in 0..dim.min(first + GROUP) {
+                let row = |at| if first + at < dim { matrix[(first + at) * dim + column] } else { 0.0 };
+                values.push(std::array::from_fn(row));
+            }
+        }
+        Self { values }
+    }
+
+    /// ‖Fz‖² for several z.
+    #[inline(always)]
+    fn square(&self, z: &[[f64; LANES]]) -> [f64; LANES] {
+        let mut squares = [0.0; LANES];
+        let mut rest = &self.values[..];
+        for first in (0..z.len()).step_by(GROUP) {
+            let z = &z[..z.len().min(first + GROUP)];
+            let (group, behind) = rest.split_at(z.len());
+            rest = behind;
+            let mut products = [[0.0; LANES]; GROUP];
+            for (column, z) in group.iter().zip(z) {
+                for row in 0..GROUP {
+                    for lane in 0..LANES {
+                        products[row][lane] += column[row] * z[lane];
+                    }
+                }
+            }
+            for product in products {
+                for lane in 0..LANES {
+                    squares[lane] += product[lane] * product[lane];
+                }
+            }
+        }
+        squares
+    }
+}
+
+/// What an E-step finds, besides the responsibilities.
+pub(crate) struct Expectation {
+    /// Σᵢ log Σⱼ ρᵢⱼ.
+    pub(crate) log_likelihood: f64,
+    /// -Σ r log r.
+    pub(crate) entropy: f64,
+    /// Σᵢ rᵢⱼ of every component.
+    pub(crate) totals: Vec<f64>,
+    /// Σᵢ rᵢⱼ xᵢ of every component, row-major.
+    pub(crate) sums: Vec<f64>,
+}
+
+impl Expectation {
+    fn zero(k: usize, dim: usize) -> Self {
+        Self { log_likelihood: 0.0, entropy: 0.0, totals: vec![0.0; k], sums: vec![0.0; k * dim] }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.log_likelihood += other.log_likelihood;
+        self.entropy += other.entropy;
+        self.totals.iter_mut().zip(&other.totals).for_each(|(total, other)| *total += other);
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+    }
+
+    /// What given responsibilities add up to.
+    pub(crate) fn given(tiles: &Tiles, responsibilities: &[f64]) -> Self {
+        let (columns, dim) = (responsibilities.len() / tiles.len().next_multiple_of(ROWS), tiles.dim());
+        let mut total = Self::zero(columns, dim);
+        for (tile, part) in tiles.pieces().flatten().zip(responsibilities.chunks_exact(columns * ROWS)) {
+            tile.weigh(part, &mut total.sums, &mut total.totals);
+        }
+        total
+    }
+}
+
+impl Gaussians {
+    /// Fills in the responsibilities, a table like the examples.
+    pub(crate) fn expect(
+        &self,
+        tiles: &Tiles,
+        responsibilities: &mut [f64],
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Expectation> {
+        let (k, dim, arch) = (self.offsets.len(), tiles.dim(), Arch::new());
+        let pieces = tiles.pieces().map(Iterator::collect).zip(responsibilities.chunks_mut(tiles.piece_of(k)));
+        let partial = workers.map(pieces, |(tiles, table): (Vec<Tile<'_>>, _)| {
+            let mut found = Expectation::zero(k, dim);
+            for (tile, part) in tiles.into_iter().zip(table.chunks_exact_mut(k * ROWS)) {
+                services.check_cancelled()?;
+                let (log_likelihood, entropy) = arch.dispatch(Pass { gaussians: self, tile, table: &mut *part });
+                found.log_likelihood += log_likelihood;
+                found.entropy += entropy;
+                tile.weigh(part, &mut found.sums, &mut found.totals);
+            }
+            Ok(found)
+        })?;
+        let mut found = Expectation::zero(k, dim);
+        partial.iter().for_each(|partial| found.add(partial));
+        Ok(found)
+    }
+}
+
+/// The work on one tile, as a type because a closure would not be compiled for the processor's vectors.
+struct Pass<'a> {
+    gaussians: &'a Gaussians,
+    tile: Tile<'a>,
+    table: &'a mut [f64],
+}
+
+impl NullaryFnOnce for Pass<'_> {
+    /// Σ log Σ ρ, and -Σ r log r.
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn call(self) -> (f64, f64) {
+        let Self { gaussians: Gaussians { means, factors, offsets }, tile, table } = self;
+        let dim = tile.values.len() / ROWS;
+        let mut z = vec![[0.0; LANES]; dim];
+        let mut logs = vec![[0.0; LANES]; offsets.len()];
+        let (mut log_likelihood, mut entropy) = ([0.0; LANES], [0.0; LANES]);
+        for start in (0..tile.rows).step_by(LANES) {
+            let live = live(start, tile.rows);
+            let mut most = [f64::NEG_INFINITY; LANES];
+            for (at, (log, mean)) in logs.iter_mut().zip(means.chunks_exact(dim)).enumerate() {
+                for (axis, (z, mean)) in z.iter_mut().zip(mean).enumerate() {
+                    let x = lanes(tile.values, axis * ROWS + start);
+                    for lane in 0..LANES {
+                        z[lane] = x[lane] - mean;
+                    }
+                }
+                let squares = match factors {
+                    Factors::Matrices(triangles) => triangles[at % triangles.len()].square(&z),
+                    Factors::Diagonals(diagonals) => {
+                        let mut squares = [0.0; LANES];
+                        for (z, factor) in z.iter().zip(&diagonals[at * dim..][..dim]) {
+                            for lane in 0..LANES {
+                                squares[lane] += (z[lane] * factor) * (z[lane] * factor);
+                            }
+                        }
+                        squares
+                    }
+                };
+                for lane in 0..LANES {
+                    log[lane] = offsets[at] - 0.5 * squares[lane];
+                    most[lane] = most[lane].max(log[lane]);
+                }
+            }
+            let mut total = [0.0; LANES];
+            for (log, part) in logs.iter_mut().zip(table.chunks_exact_mut(ROWS)) {
+                for lane in 0..LANES {
+                    log[lane] -= most[lane];
+                    let value = log[lane].exp();
+                    total[lane] += value;
+                    part[start + lane] = value;
+                }
+            }
+            let log_total = total.map(f64::ln);
+            for (log, part) in logs.iter().zip(table.chunks_exact_mut(ROWS)) {
+                for lane in 0..LANES {
+                    let value = part[start + lane] / total[lane] * live[lane];
+                    // What is 0 contributes nothing, although its logarithm may be infinite.
+                    let term = if value > 0.0 { value * (log_total[lane] - log[lane]) } else { 0.0 };
+                    entropy[lane] += term;
+                    part[start + lane] = value;
+                }
+            }
+            for lane in 0..LANES {
+                log_likelihood[lane] += (most[lane] + log_total[lane]) * live[lane];
+            }
+        }
+        (log_likelihood.iter().sum(), entropy.iter().sum())
+    }
+}

@@ -1,0 +1,415 @@
+//! `gmm`: a mixture of Gaussians, fitted by expectation and maximisation or by variational inference.
+//!
+//! Maximises the mean log-likelihood of p(x) = Σⱼ πⱼ N(x; μⱼ, Cⱼ) by turns: every component is given responsibility
+//! for the examples ([`gaussians`](crate::gaussians)), and from these its share, mean and covariance
+//! ([`moments`](crate::moments)). The variant `bayes` has distributions in place of these parameters
+//! ([`bayes`](crate::bayes)) and maximises a bound on the evidence. Cost: restarts · iterations · n·k·p² in f64 for full
+//! covariances.
+//!
+//! Dempster, Laird and Rubin, "Maximum likelihood from incomplete data via the EM algorithm", Journal of the Royal
+//! Statistical Society B 39(1), 1977, doi:10.1111/j.2517-6161.1977.tb01600.x; Bishop, "Pattern Recognition and Machine
+//! Learning", Springer 2006, chapters 9.2 and 10.2. Initial states, regularisation and when to stop are as in
+//! scikit-learn, but where that gives up because a covariance is singular, the regularisation is raised.
+
+use std::f64::consts::TAU;
+use std::sync::atomic::AtomicU32;
+
+use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Host, Level, Result, Services, Task, register};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bayes::Prior;
+use crate::cholesky::inverse_factor;
+use crate::gaussians::{Expectation, Factors, Gaussians, Triangle};
+use crate::kmeans::{self, KMeans};
+pub use crate::moments::Covariance;
+use crate::moments::{Estimator, Moments, add_to_diagonal};
+use crate::soft;
+use crate::tiles::Tiles;
+use crate::workers::Workers;
+
+/// What `reg_covar` = 0 is raised to first if a covariance is singular.
+const FIRST_RAISE: f64 = 1e-6;
+/// Below this many products in an iteration, starting threads is not worth it.
+const TINY: usize = 1 << 18;
+
+/// Gaussian mixture: every example belongs to every component with some probability, and to the set of those components
+/// for which that is above `threshold`.
+///
+/// If there are none, it belongs to the most probable component; if there are more than the pipeline's degree, to the
+/// most probable ones. If the pipeline's space normalises, examples are normalised. Centroids of single components are
+/// their means, those of larger sets the means of the examples given to the set. A covariance that is singular in spite
+/// of `reg_covar` has ten times as much added to its diagonal, as often as needed, with a warning.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Number of components; with `variant = "bayes"` some of them may come out next to empty.
+    #[schemars(range(min = 1))]
+    pub k: usize,
+    /// What is fitted. "em" unless given.
+    #[serde(default)]
+    pub variant: Option<Variant>,
+    /// What covariances look like.
+    #[serde(default)]
+    pub covariance: Covariance,
+    /// Added to the diagonals of covariances. 1e-6 unless given.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub reg_covar: Option<f64>,
+    /// It stops when the objective, the mean log-likelihood or the bound on the evidence, changes by less.
+    #[serde(default = "default_tol")]
+    #[schemars(range(min = 0))]
+    pub tol: f64,
+    /// Iterations per restart at most. 100 unless given.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_iter: Option<usize>,
+    /// How often it starts from a new initial state; the best result is kept.
+    #[serde(default = "default_restarts")]
+    #[schemars(range(min = 1))]
+    pub restarts: usize,
+    /// Where the first responsibilities come from.
+    #[serde(default)]
+    pub init: Init,
+    /// An example belongs to the components that are more probable than this. 1/`k` unless given.
+    #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub threshold: Option<f64>,
+    /// Values for what is not given.
+    #[serde(default)]
+    pub preset: Option<Preset>,
+}
+
+fn default_tol() -> f64 {
+    1e-3
+}
+
+fn default_restarts() -> usize {
+    1
+}
+
+/// What is fitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Shares, means and covariances, by maximum likelihood.
+    #[default]
+    Em,
+    /// Distributions of them, by variational inference for a Dirichlet process.
+    Bayes,
+}
+
+/// Where the first responsibilities come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Init {
+    /// The clusters that k-means finds.
+    #[default]
+    Kmeans,
+    /// Random numbers.
+    Random,
+}
+
+/// Values that go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Preset {
+    /// `variant` = "bayes", `max_iter` = 500 and `reg_covar` = 0.1, which the authors of compositional clustering
+    /// compared with at degree 2.
+    #[serde(rename = "authors-code")]
+    AuthorsCode,
+}
+
+/// The clusterer `gmm`.
+#[derive(Debug, Clone, Copy)]
+pub struct Gmm {
+    k: usize,
+    variant: Variant,
+    covariance: Covariance,
+    reg_covar: f64,
+    tol: f64,
+    max_iter: usize,
+    restarts: usize,
+    init: Init,
+    threshold: Option<f64>,
+}
+register!(clusterer Gmm);
+
+impl Component for Gmm {
+    const NAME: &'static str = "gmm";
+    const SUMMARY: &'static str = "mixture of Gaussians, by EM or variational Bayes";
+    type Params = Params;
+
+    fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
+        let Params { k, covariance, tol, restarts, init, threshold, .. } = params;
+        let (variant, max_iter, reg_covar) = match params.preset {
+            Some(Preset::AuthorsCode) => (Variant::Bayes, 500, 0.1),
+            None => (Variant::Em, 100, 1e-6),
+        };
+        Ok(Self {
+            k,
+            variant: params.variant.unwrap_or(variant),
+            covariance,
+            reg_covar: params.reg_covar.unwrap_or(reg_covar),
+            tol,
+            max_iter: params.max_iter.unwrap_or(max_iter),
+            restarts,
+            init,
+            threshold,
+        })
+    }
+}
+
+impl Clusterer for Gmm {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+        // The examples; responsibilities of this restart, of the best and, while they are made, the first ones;
+        // those returned.
+        let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
+        let returned = rows.saturating_mul(self.k).saturating_mul(size_of::<f32>());
+        // Sums of every piece, of which there are at least eight; means, covariances and factors.
+        let scatter = self.k.saturating_mul(dim + self.covariance.numbers(dim)).saturating_mul(size_of::<f64>());
+        let start = start(self.k, &Services::none()).map_or(0, |start| start.memory(rows, dim, degree));
+        (tables.saturating_add(returned).saturating_add(scatter.saturating_mul(16)) as u64).saturating_add(start)
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
+        task.require_k(k)?;
+        services.require_memory(self.memory(n, dim, task.degree), "lower `k` or the number of examples")?;
+        let numbers = dim.saturating_add(self.covariance.numbers(dim));
+        let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };
+        let workers = Workers::new(threads)?;
+        let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(numbers));
+        let estimator = Estimator::new(&tiles, self.covariance, self.reg_covar);
+
+        let mut best: Option<Run> = None;
+        let mut raised = 0.0f64;
+        for restart in 0..self.restarts {
+            let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+            rng.set_stream(restart as u64);
+            let first = self.first(task, &mut rng, services)?;
+            let done = restart.saturating_mul(self.max_iter);
+            let advance = |iterations: usize| {
+                services.progress(done.saturating_add(iterations), self.restarts.saturating_mul(self.max_iter))
+            };
+            let run = self.run(&estimator, &first, &workers, services, advance)?;
+            advance(self.max_iter)?;
+            raised = raised.max(run.raised);
+            if best.as_ref().is_none_or(|best| run.bound > best.bound) {
+                best = Some(run);
+            }
+        }
+        let Some(best) = best else { unreachable!("there is at least one restart") };
+        if raised > 0.0 {
+            services.log(
+                Level::Warn,
+                format!(
+                    "`reg_covar` = {:e} left a covariance singular and was raised to {raised:e}; fewer components or \
+                     a larger value would do",
+                    self.reg_covar
+                ),
+            );
+        }
+        let diagnostics = Diagnostics {
+            iterations: best.trace.len() as u64,
+            converged: best.converged,
+            objective: best.bound,
+            trace: best.trace,
+        };
+        let memberships = tiles.rows(&best.responsibilities);
+        Ok(soft::clustering(task, memberships, &tiles.restore(&best.means), self.threshold, diagnostics))
+    }
+}
+
+/// Where one restart ended.
+struct Run {
+    /// Row-major, in the coordinates of the tiles.
+    means: Vec<f64>,
+    /// A table like the examples.
+    responsibilities: Vec<f64>,
+    /// What was maximised, after the last iteration and after each.
+    bound: f64,
+    trace: Vec<f64>,
+    converged: bool,
+    /// What `reg_covar` was raised to, or 0 if it was enough.
+    raised: f64,
+}
+
+impl Gmm {
+    /// The first responsibilities, a row per example.
+    fn first(&self, task: &Task<'_>, rng: &mut ChaCha8Rng, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (k, n) = (self.k, task.embeddings.len());
+        match self.init {
+            Init::Kmeans => {
+                let host = Quiet(services.host);
+                let services = Services { seed: rng.random(), host: &host, ..*services };
+                let labels = start(k, &services)?.cluster(task, &services)?.assignments;
+                Ok(one_hot(labels.values(), k))
+            }
+            Init::Random => {
+                let mut first: Vec<f64> = (0..n * k).map(|_| rng.random::<f64>() + f64::EPSILON).collect();
+                for row in first.chunks_exact_mut(k) {
+                    let sum: f64 = row.iter().sum();
+                    row.iter_mut().for_each(|value| *value /= sum);
+                }
+                Ok(first)
+            }
+        }
+    }
+
+    /// From first responsibilities, a row of `k` numbers per example.
+    fn run(
+        &self,
+        estimator: &Estimator<'_>,
+        first: &[f64],
+        workers: &Workers,
+        services: &Services<'_>,
+        advance: impl Fn(usize) -> Result<()>,
+    ) -> Result<Run> {
+        let tiles = estimator.tiles;
+        let mut model = Model::new(self.variant, estimator);
+        let mut responsibilities = Tiles::table(first, self.k);
+        let given = Expectation::given(tiles, &responsibilities);
+        let mut gaussians = model.maximise(&estimator.estimate(&given, &responsibilities, workers, services)?);
+        let (mut bound, mut trace, mut converged) = (f64::NEG_INFINITY, Vec::new(), false);
+        while trace.len() < self.max_iter && !converged {
+            advance(trace.len())?;
+            let found = gaussians.expect(tiles, &mut responsibilities, workers, services)?;
+            gaussians = model.maximise(&estimator.estimate(&found, &responsibilities, workers, services)?);
+            let before = bound;
+            bound = match self.variant {
+                Variant::Em => found.log_likelihood / tiles.len() as f64,
+                Variant::Bayes => found.entropy + model.bound,
+            };
+            trace.push(bound);
+            converged = (bound - before).abs() < self.tol;
+        }
+        gaussians.expect(tiles, &mut responsibilities, workers, services)?;
+        Ok(Run { means: gaussians.means, responsibilities, bound, trace, converged, raised: model.raised })
+    }
+}
+
+fn one_hot(labels: &[u32], k: usize) -> Vec<f64> {
+    let mut rows = vec![0.0; labels.len() * k];
+    for (row, &label) in rows.chunks_exact_mut(k).zip(labels) {
+        row[label as usize] = 1.0;
+    }
+    rows
+}
+
+/// k-means as scikit-learn starts a mixture with: one restart, the rest as usual.
+fn start(k: usize, services: &Services<'_>) -> Result<KMeans> {
+    KMeans::new(
+        kmeans::Params { k, restarts: 1, max_iter: 300, tol: 1e-4, init: kmeans::Init::PlusPlus },
+        services,
+    )
+}
+
+/// Turns moments into components.
+struct Model {
+    /// Only the variant `bayes` has one.
+    prior: Option<Prior>,
+    covariance: Covariance,
+    reg_covar: f64,
+    dim: usize,
+    examples: f64,
+    raised: f64,
+    /// The part of the bound that follows from the last components, if there is a prior.
+    bound: f64,
+}
+
+impl Model {
+    fn new(variant: Variant, estimator: &Estimator<'_>) -> Self {
+        let (covariance, dim) = (estimator.covariance, estimator.tiles.dim());
+        Self {
+            prior: (variant == Variant::Bayes).then(|| Prior::new(estimator.overall(), covariance, dim)),
+            covariance,
+            reg_covar: estimator.reg_covar,
+            dim,
+            examples: estimator.tiles.len() as f64,
+            raised: 0.0,
+            bound: 0.0,
+        }
+    }
+
+    fn maximise(&mut self, moments: &Moments) -> Gaussians {
+        let k = moments.sizes.len();
+        let Some(posterior) = self.prior.as_ref().map(|prior| prior.update(moments)) else {
+            let (factors, log_determinants) = self.factors(moments.covariances.clone(), k);
+            let offsets = log_determinants.iter().zip(&moments.sizes);
+            let offsets = offsets.map(|(log, size)| log + (size / self.examples).ln()).collect();
+            return Gaussians { means: moments.means.clone(), factors, offsets: self.normalise(offsets) };
+        };
+        let (factors, log_determinants) = self.factors(posterior.covariances.clone(), k);
+        self.bound = posterior.bound(&log_determinants);
+        let offsets = self.normalise(posterior.offsets(&log_determinants));
+        Gaussians { means: posterior.means, factors, offsets }
+    }
+
+    /// What makes densities integrate to 1.
+    fn normalise(&self, mut offsets: Vec<f64>) -> Vec<f64> {
+        offsets.iter_mut().for_each(|offset| *offset -= 0.5 * self.dim as f64 * TAU.ln());
+        offsets
+    }
+
+    /// The factors of covariances, and log|C|^(-1/2) for each of `k` components. What one iteration had to add to the
+    /// diagonals, the next ones add from the start: otherwise the objective would go up and down.
+    fn factors(&mut self, covariances: Vec<f64>, k: usize) -> (Factors, Vec<f64>) {
+        loop {
+            let mut covariances = covariances.clone();
+            if self.raised > 0.0 {
+                add_to_diagonal(&mut covariances, self.covariance, self.dim, self.raised - self.reg_covar);
+            }
+            if let Some(found) = self.try_factors(&covariances, k) {
+                return found;
+            }
+            let enough = if self.reg_covar > 0.0 { 10.0 * self.reg_covar } else { FIRST_RAISE };
+            self.raised = enough.max(10.0 * self.raised);
+        }
+    }
+
+    fn try_factors(&self, covariances: &[f64], k: usize) -> Option<(Factors, Vec<f64>)> {
+        let dim = self.dim;
+        match self.covariance {
+            Covariance::Full | Covariance::Tied => {
+                let (mut triangles, mut logs) = (Vec::new(), Vec::new());
+                for covariance in covariances.chunks_exact(dim * dim) {
+                    let factor = inverse_factor(covariance, dim)?;
+                    logs.push(factor.iter().step_by(dim + 1).map(|value| value.ln()).sum());
+                    triangles.push(Triangle::new(&factor, dim));
+                }
+                logs.resize(k, logs[0]);
+                Some((Factors::Matrices(triangles), logs))
+            }
+            Covariance::Diag | Covariance::Spherical => {
+                let usable = |value: &f64| *value > 0.0 && value.is_finite() && value.sqrt().recip().is_finite();
+                if !covariances.iter().all(usable) {
+                    return None;
+                }
+                let repeat = k * dim / covariances.len();
+                let diagonals: Vec<f64> =
+                    covariances.iter().flat_map(|value| vec![value.sqrt().recip(); repeat]).collect();
+                let logs =
+                    diagonals.chunks_exact(dim).map(|row| row.iter().map(|value| value.ln()).sum()).collect();
+                Some((Factors::Diagonals(diagonals), logs))
+            }
+        }
+    }
+}
+
+/// The same host without progress: that of the first clusters would be taken for that of the mixture.
+struct Quiet<'a>(&'a dyn Host);
+
+impl Host for Quiet<'_> {
+    fn log(&self, level: Level, text: &str) {
+        self.0.log(level, text);
+    }
+
+    fn cancel(&self) -> &AtomicU32 {
+        self.0.cancel()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Sets};
+
+use super::*;
+use crate::fixtures::{Fixtures, deviation};
+use crate::tiles::ROWS;
+use crate::watcher::Watcher;
+use crate::{examples, naive};
+
+const KINDS: [Covariance; 4] = [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical];
+
+fn gmm(k: usize, variant: Variant, covariance: Covariance) -> Gmm {
+    Gmm {
+        k,
+        variant,
+        covariance,
+        reg_covar: 1e-6,
+        tol: 1e-3,
+        max_iter: 100,
+        restarts: 1,
+        init: Init::Kmeans,
+        threshold: None,
+    }
+}
+
+fn cluster(values: &[f32], dim: usize, gmm: &Gmm, services: &Services<'_>) -> Result<Clustering> {
+    let mut task = Task::new(Embeddings::new(values, dim));
+    task.degree = 2;
+    let clustering = gmm.cluster(&task, services)?;
+    clustering.check(&task)?;
+    assert!(clustering.memberships.iter().all(|value| value.is_finite()));
+    Ok(clustering)
+}
+
+fn run(gmm: &Gmm, tiles: &Tiles, first: &[f64]) -> Run {
+    let estimator = Estimator::new(tiles, gmm.covariance, gmm.reg_covar);
+    gmm.run(&estimator, first, &Workers::alone(), &Services::none(), |_| Ok(())).unwrap()
+}
+
+/// A table's rows as they are.
+fn exact_rows(tiles: &Tiles, table: &[f64]) -> Vec<f64> {
+    let columns = table.len() / tiles.len().next_multiple_of(ROWS);
+    let at = |row: usize, column: usize| table[row / ROWS * ROWS * columns + column * ROWS + row % ROWS];
+    (0..tiles.len()).flat_map(|row| (0..columns).map(move |column| at(row, column))).collect()
+}
+
+fn equals_scikit_learn(method: &str, variant: Variant) {
+    let fixtures = Fixtures::new();
+    let mut largest = 0.0f64;
+    let mut failed = Vec::new();
+    for (case, data) in fixtures.cases(method) {
+        let (points, dim) = fixtures.points(data);
+        let [k, kind, reg_covar, tol, max_iter, converged] = fixtures.numbers(&format!("{case}/params")).1[..]
+        else {
+            panic!("{case}")
+        };
+        let gmm =
+            Gmm { reg_covar, tol, max_iter: max_iter as usize, ..gmm(k as usize, variant, KINDS[kind as usize]) };
+        let tiles = Tiles::new(&points, dim, 1);
+        let labels: Vec<u32> = fixtures.numbers(&format!("{case}/start")).1.iter().map(|&l| l as u32).collect();
+        let found = run(&gmm, &tiles, &one_hot(&labels, gmm.k));
+
+        let expected = |name: &str| fixtures.numbers(&format!("{case}/{name}")).1;
+        if found.trace.len() != expected("trace").len() {
+            failed.push(format!("{case}: {} iterations, not {}", found.trace.len(), expected("trace").len()));
+            continue;
+        }
+        assert_eq!(found.converged, converged > 0.0, "{case}");
+        assert_eq!(found.raised, 0.0, "{case}");
+        let sets = soft::sets(&tiles.rows(&found.responsibilities), gmm.k, None, 2);
+        if sets != Sets::from_iter(fixtures.sets(&case)) {
+            failed.push(format!("{case}: sets differ"));
+        }
+        let deviations = [
+            deviation(&exact_rows(&tiles, &found.responsibilities), &expected("memberships"), 1e-6),
+            deviation(&tiles.restore(&found.means), &expected("centres"), 1e-6),
+            deviation(&found.trace, &expected("trace"), 1e-6),
+        ];
+        println!("{case}: memberships, means, objective deviate by {deviations:?}");
+        largest = deviations.into_iter().fold(largest, f64::max);
+    }
+    println!("{method}: largest deviation {largest:.1e}");
+    assert!(largest < 1e-6 && failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn em_equals_scikit_learn_from_the_same_responsibilities() {
+    equals_scikit_learn("em", Variant::Em);
+}
+
+#[test]
+fn bayes_equals_scikit_learn_from_the_same_responsibilities() {
+    equals_scikit_learn("bayes", Variant::Bayes);
+}
+
+#[test]
+fn one_iteration_equals_plain_loops() {
+    for (n, dim, k) in [(4, 1, 1), (60, 3, 4), (300, 5, 2), (1500, 8, 3)] {
+        let values = examples::uniform(n, dim, 1);
+        let mut first: Vec<f64> = examples::uniform(n, k, 2).iter().map(|&value| f64::from(value) + 1.1).collect();
+        for row in first.chunks_exact_mut(k) {
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|value| *value /= sum);
+        }
+        let wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
+        let (responsibilities, log_likelihood) = naive::mixture_step(&wide, &first, dim, k, 1e-6);
+        let (expected, _) = naive::mixture_step(&wide, &responsibilities, dim, k, 1e-6);
+
+        let tiles = Tiles::new(&values, dim, 1);
+        let found = run(&Gmm { max_iter: 1, ..gmm(k, Variant::Em, Covariance::Full) }, &tiles, &first);
+        assert!(deviation(&found.trace, &[log_likelihood], 1e-6) < 1e-12);
+        assert!(deviation(&exact_rows(&tiles, &found.responsibilities), &expected, 1e-9) < 1e-9);
+    }
+}
+
+#[test]
+fn the_log_likelihood_never_falls() {
+    let values = examples::uniform(900, 4, 3);
+    for covariance in KINDS {
+        for init in [Init::Kmeans, Init::Random] {
+            // Regularisation is no part of what is maximised.
+            let gmm = Gmm { reg_covar: 0.0, tol: 1e-6, init, ..gmm(7, Variant::Em, covariance) };
+            let found = cluster(&values, 4, &gmm, &Services::none()).unwrap();
+            let trace = &found.diagnostics.trace;
+            assert!(trace.is_sorted_by(|a, b| *b >= a - 1e-9), "{covariance:?}: {trace:?}");
+            assert_eq!(found.diagnostics.iterations, trace.len() as u64);
+            for row in found.memberships.chunks_exact(7) {
+                assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let values = examples::uniform(5000, 8, 4);
+    for variant in [Variant::Em, Variant::Bayes] {
+        for covariance in KINDS {
+            let gmm = Gmm { max_iter: 5, ..gmm(6, variant, covariance) };
+            let run = |threads| cluster(&values, 8, &gmm, &Services { threads, ..Services::none() }).unwrap();
+            let alone = run(1);
+            assert_eq!(run(2), alone);
+            assert_eq!(run(3), alone);
+        }
+    }
+}
+
+#[test]
+fn separated_groups_are_recovered_however_far_from_the_origin() {
+    for variant in [Variant::Em, Variant::Bayes] {
+        for covariance in KINDS {
+            for offset in [0.0, 10_000.0] {
+                let (values, truth) = examples::blobs(4, 50, 2, 5);
+                let values: Vec<f32> = values.iter().map(|value| value + offset).collect();
+                let found = cluster(&values, 2, &gmm(4, variant, covariance), &Services::none()).unwrap();
+                let labels = found.assignments.values();
+                assert_eq!(examples::partition(labels), examples::partition(&truth));
+                assert!(found.diagnostics.converged);
+            }
+        }
+    }
+}
+
+#[test]
+fn bayes_leaves_components_empty_that_are_not_needed() {
+    let (values, truth) = examples::blobs(3, 60, 1, 6);
+    let found =
+        cluster(&values, 1, &Gmm { max_iter: 500, ..gmm(8, Variant::Bayes, Covariance::Full) }, &Services::none());
+    let found = found.unwrap();
+    let mut sizes = [0.0; 8];
+    for row in found.memberships.chunks_exact(8) {
+        sizes.iter_mut().zip(row).for_each(|(size, value)| *size += value);
+    }
+    assert!(sizes.iter().filter(|size| **size > 1.0).count() < 8, "{sizes:?}");
+    assert_eq!(truth.len(), found.assignments.len());
+}
+
+#[test]
+fn more_restarts_are_not_worse() {
+    let values = examples::uniform(600, 3, 7);
+    let bound = |restarts| {
+        let gmm = Gmm { restarts, init: Init::Random, ..gmm(6, Variant::Em, Covariance::Diag) };
+        cluster(&values, 3, &gmm, &Services::none()).unwrap().diagnostics.objective
+    };
+    assert!(bound(5) >= bound(1));
+}
+
+#[test]
+fn singular_covariances_raise_the_regularisation_with_a_warning() {
+    // Multiples of one vector, and equal examples: without regularisation no covariance has an inverse.
+    let line: Vec<f32> = (0..40).flat_map(|at| [at as f32, 2.0 * at as f32]).collect();
+    for (values, reg_covar) in [(&line[..], 0.0), (&line[..], 1e-20), (&[3.0; 20][..], 0.0)] {
+        for variant in [Variant::Em, Variant::Bayes] {
+            for covariance in [Covariance::Full, Covariance::Tied] {
+                let host = Watcher::new(usize::MAX);
+                let services = Services { host: &host, ..Services::none() };
+                let gmm = Gmm { reg_covar, ..gmm(2, variant, covariance) };
+                let found = cluster(values, 2, &gmm, &services).unwrap();
+                assert!(found.diagnostics.trace.iter().all(|bound| bound.is_finite()));
+                let lines = host.lines.into_inner().unwrap();
+                let warned =
+                    |line: &&(Level, String)| line.0 == Level::Warn && line.1.starts_with("`reg_covar` = ");
+                assert_eq!(lines.iter().filter(warned).count(), 1, "{variant:?} {covariance:?}: {lines:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_example_and_huge_ones_give_numbers() {
+    for variant in [Variant::Em, Variant::Bayes] {
+        for covariance in KINDS {
+            let one = cluster(&[2.0, 3.0], 2, &gmm(1, variant, covariance), &Services::none()).unwrap();
+            assert_eq!((one.memberships, one.centroids), (vec![1.0], vec![2.0, 3.0]));
+            let huge: Vec<f32> = examples::uniform(40, 2, 8).iter().map(|value| value * 1e37).collect();
+            cluster(&huge, 2, &gmm(3, variant, covariance), &Services::none()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn more_components_than_examples_and_too_little_memory_are_refused() {
+    let gmm = gmm(3, Variant::Em, Covariance::Full);
+    let refused = cluster(&[1.0, 2.0], 1, &gmm, &Services::none()).unwrap_err();
+    assert_eq!(refused.to_string(), "`k` = 3 is more than the 2 examples");
+    let services = Services { memory: 1000, ..Services::none() };
+    let refused = cluster(&[1.0; 4000], 4, &gmm, &services).unwrap_err();
+    assert!(refused.to_string().ends_with("lower `k` or the number of examples"), "{refused}");
+}
+
+#[test]
+fn work_that_is_no_longer_wanted_stops() {
+    let values = examples::uniform(3000, 8, 9);
+    for (threads, patience) in [(1, 1), (2, 3)] {
+        let host = Watcher::new(patience);
+        let services = Services { host: &host, threads, ..Services::none() };
+        let gmm = Gmm { tol: 0.0, max_iter: 1_000_000, ..gmm(9, Variant::Em, Covariance::Full) };
+        assert_eq!(cluster(&values, 8, &gmm, &services).unwrap_err(), Error::Cancelled);
+        assert_eq!(host.reports.into_inner(), patience);
+    }
+}
+
+#[test]
+fn works_across_the_boundary_and_refuses_bad_parameters() {
+    let component = Registration::clusterer::<Gmm>().component().unwrap();
+    let create = |params: &str| component.create(params, &Services::none());
+    let foreign = create(r#"{"k": 4, "variant": "bayes", "covariance": "diag"}"#).unwrap();
+    let foreign = ForeignClusterer::try_from(foreign).unwrap();
+    let (values, _) = examples::blobs(4, 20, 3, 9);
+    let mut task = Task::new(Embeddings::new(&values, 3));
+    task.degree = 2;
+    let found = foreign.cluster(&task, &Services::none()).unwrap();
+    let expected = cluster(&values, 3, &gmm(4, Variant::Bayes, Covariance::Diag), &Services::none()).unwrap();
+    assert_eq!(found, expected);
+    assert!(foreign.memory(180, 3, 1) > 180 * 3 * 8);
+
+    let refused = |params: &str| create(params).unwrap_err().to_string();
+    assert_eq!(refused("{}"), "`k` is missing");
+    assert_eq!(refused(r#"{"k": 0}"#), "`k` must be a whole number at least 1, found 0");
+    assert_eq!(refused(r#"{"k": 2, "reg_covar": -1}"#), "`reg_covar` must be a number at least 0, found -1");
+    assert_eq!(
+        refused(r#"{"k": 2, "covariance": "round"}"#),
+        r#"`covariance` must be "full" or "tied" or "diag" or "spherical", found "round""#
+    );
+    assert_eq!(
+        refused(r#"{"k": 2, "threshold": 0}"#),
+        "`threshold` must be a number above 0 and below 1, found 0"
+    );
+}
+
+#[test]
+fn a_preset_gives_way_to_what_is_given() {
+    let params = Params {
+        k: 18,
+        variant: None,
+        covariance: Covariance::Full,
+        reg_covar: None,
+        tol: 1e-3,
+        max_iter: None,
+        restarts: 1,
+        init: Init::Kmeans,
+        threshold: None,
+        preset: Some(Preset::AuthorsCode),
+    };
+    let made = |params| Gmm::new(params, &Services::none()).unwrap();
+    let preset = made(params);
+    assert_eq!((preset.variant, preset.max_iter, preset.reg_covar), (Variant::Bayes, 500, 0.1));
+    assert_eq!(made(Params { reg_covar: Some(0.05), ..params }).reg_covar, 0.05);
+    let plain = made(Params { preset: None, ..params });
+    assert_eq!((plain.variant, plain.max_iter, plain.reg_covar), (Variant::Em, 100, 1e-6));
+}

@@ -1,0 +1,120 @@
+//! From memberships to sets: what `fcm` and `gmm` do with how much an example belongs to each cluster.
+//!
+//! An example belongs to all clusters in which its membership is strictly above a threshold, 1/k unless told otherwise;
+//! if there is none, to the one with the largest membership; if there are more than the degree, to those with the
+//! largest. Of equal memberships the first cluster's counts as larger. Memberships are compared as they are returned,
+//! in f32, so that noise in the last digits of f64 does not decide between equal ones.
+
+use std::collections::BTreeMap;
+
+use compflow_api::{Clustering, Diagnostics, Sets, Task};
+
+/// The set of every example: `memberships` holds `k` numbers for each.
+pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree: usize) -> Sets {
+    let threshold = threshold.unwrap_or(1.0 / k as f64) as f32;
+    let rows = memberships.len() / k;
+    let mut sets = Sets::with_capacity(rows, rows);
+    let mut set: Vec<u32> = Vec::with_capacity(k);
+    for row in memberships.chunks_exact(k) {
+        let larger = |a: &u32, b: &u32| row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b));
+        set.clear();
+        set.extend((0..k as u32).filter(|&cluster| row[cluster as usize] > threshold));
+        if set.is_empty() {
+            set.extend((0..k as u32).min_by(larger));
+        }
+        if set.len() > degree {
+            set.sort_unstable_by(larger);
+            set.truncate(degree);
+        }
+        sets.push(&set);
+    }
+    sets
+}
+
+/// The clustering that memberships stand for. Its clusters are all `k` singletons, with the method's `centres` as
+/// centroids, and after them the larger sets that occur, by size and then in lexicographic order, each with the mean
+/// of the points that were given to it.
+pub(crate) fn clustering(
+    task: &Task<'_>,
+    memberships: Vec<f32>,
+    centres: &[f64],
+    threshold: Option<f64>,
+    diagnostics: Diagnostics,
+) -> Clustering {
+    let dim = task.embeddings.dim();
+    let k = centres.len() / dim;
+    let assignments = sets(&memberships, k, threshold, task.degree);
+
+    // By size and members: how many points, and their sum.
+    let mut unions = BTreeMap::new();
+    for (set, point) in assignments.iter().zip(task.points().chunks_exact(dim)).filter(|(set, _)| set.len() > 1) {
+        let (count, sum) = unions.entry((set.len(), set)).or_insert_with(|| (0.0, vec![0.0; dim]));
+        *count += 1.0;
+        sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
+    }
+    let mut clusters = Sets::all_up_to(k, 1);
+    let mut centroids: Vec<f32> = centres.iter().map(|&value| value as f32).collect();
+    for ((_, set), (count, sum)) in &unions {
+        clusters.push(set);
+        centroids.extend(sum.iter().map(|sum| (sum / count) as f32));
+    }
+    drop(unions);
+    Clustering { assignments, clusters, centroids, memberships, diagnostics, ..Clustering::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::Embeddings;
+
+    use super::*;
+
+    fn set(row: &[f32], threshold: Option<f64>, degree: usize) -> Vec<u32> {
+        sets(row, row.len(), threshold, degree)[0].to_vec()
+    }
+
+    #[test]
+    fn all_memberships_above_the_threshold_count() {
+        assert_eq!(set(&[0.1, 0.5, 0.4], None, 3), [1, 2]);
+        assert_eq!(set(&[0.1, 0.5, 0.4], Some(0.05), 3), [0, 1, 2]);
+        assert_eq!(set(&[0.1, 0.5, 0.4], Some(0.45), 3), [1]);
+    }
+
+    #[test]
+    fn a_membership_equal_to_the_threshold_does_not_count() {
+        assert_eq!(set(&[0.25, 0.25, 0.5], Some(0.25), 3), [2]);
+        assert_eq!(set(&[0.5, 0.5], None, 2), [0]);
+    }
+
+    #[test]
+    fn without_any_above_it_the_largest_counts_and_of_equal_ones_the_first() {
+        assert_eq!(set(&[0.2, 0.5, 0.3], Some(0.9), 3), [1]);
+        assert_eq!(set(&[0.2, 0.4, 0.4], Some(0.9), 3), [1]);
+    }
+
+    #[test]
+    fn of_more_than_the_degree_the_largest_are_kept_in_order_and_of_equal_ones_the_first() {
+        assert_eq!(set(&[0.2, 0.15, 0.4, 0.25], Some(0.1), 2), [2, 3]);
+        assert_eq!(set(&[0.2, 0.4, 0.2, 0.2], Some(0.1), 2), [0, 1]);
+        assert_eq!(set(&[0.25; 4], Some(0.1), 1), [0]);
+    }
+
+    #[test]
+    fn clusters_are_all_singletons_and_the_unions_that_occur_with_the_means_of_their_points() {
+        let values = [0.0, 10.0, 4.0, 6.0, 7.0];
+        let mut task = Task::new(Embeddings::new(&values, 1));
+        task.degree = 2;
+        #[rustfmt::skip]
+        let memberships = vec![
+            1.0, 0.0, 0.0,
+            0.0, 0.0, 1.0,
+            0.5, 0.0, 0.5,
+            0.4, 0.0, 0.6,
+            0.0, 0.6, 0.4,
+        ];
+        let found = clustering(&task, memberships, &[0.5, 5.5, 9.5], None, Diagnostics::default());
+        found.check(&task).unwrap();
+        assert_eq!(found.assignments, Sets::from_iter([vec![0], vec![2], vec![0, 2], vec![0, 2], vec![1, 2]]));
+        assert_eq!(found.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 2], vec![1, 2]]));
+        assert_eq!(found.centroids, [0.5, 5.5, 9.5, 5.0, 7.0]);
+    }
+}
