@@ -9,7 +9,7 @@
 //! for full and tied covariances, n·k·p for the others, in f64.
 
 use compflow_api::{Result, Services};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
 use crate::workers::Workers;
@@ -53,9 +53,9 @@ impl Triangle {
         Self { values }
     }
 
-    /// ‖Fz‖² for several z.
+    /// ‖Fz‖² for several z; `FUSED` where the processor multiplies and adds in one step.
     #[inline(always)]
-    fn square(&self, z: &[[f64; LANES]]) -> [f64; LANES] {
+    fn square<const FUSED: bool>(&self, z: &[[f64; LANES]]) -> [f64; LANES] {
         let mut squares = [0.0; LANES];
         let mut rest = &self.values[..];
         for first in (0..z.len()).step_by(GROUP) {
@@ -66,7 +66,10 @@ impl Triangle {
             for (column, z) in group.iter().zip(z) {
                 for row in 0..GROUP {
                     for lane in 0..LANES {
-                        products[row][lane] += column[row] * z[lane];
+                        products[row][lane] = match FUSED {
+                            true => column[row].mul_add(z[lane], products[row][lane]),
+                            false => column[row] * z[lane] + products[row][lane],
+                        };
                     }
                 }
             }
@@ -150,12 +153,23 @@ struct Pass<'a> {
     table: &'a mut [f64],
 }
 
-impl NullaryFnOnce for Pass<'_> {
+impl WithSimd for Pass<'_> {
     /// Σ log Σ ρ, and -Σ r log r.
     type Output = (f64, f64);
 
     #[inline(always)]
-    fn call(self) -> (f64, f64) {
+    fn with_simd<S: Simd>(self, _: S) -> (f64, f64) {
+        // All processors whose vectors pulp uses have the fused instruction; elsewhere it would be a slow function.
+        match S::F64_LANES > 1 {
+            true => self.pass::<true>(),
+            false => self.pass::<false>(),
+        }
+    }
+}
+
+impl Pass<'_> {
+    #[inline(always)]
+    fn pass<const FUSED: bool>(self) -> (f64, f64) {
         let Self { gaussians: Gaussians { means, factors, offsets }, tile, table } = self;
         let dim = tile.values.len() / ROWS;
         let mut z = vec![[0.0; LANES]; dim];
@@ -172,7 +186,7 @@ impl NullaryFnOnce for Pass<'_> {
                     }
                 }
                 let squares = match factors {
-                    Factors::Matrices(triangles) => triangles[at % triangles.len()].square(&z),
+                    Factors::Matrices(triangles) => triangles[at % triangles.len()].square::<FUSED>(&z),
                     Factors::Diagonals(diagonals) => {
                         let mut squares = [0.0; LANES];
                         for (z, factor) in z.iter().zip(&diagonals[at * dim..][..dim]) {
