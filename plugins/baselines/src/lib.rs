@@ -25,7 +25,7 @@
 //! states; `ap` with scikit-learn, the same clusters, exemplars and numbers of iterations wherever scikit-learn's own
 //! do not depend on its random noise (they do on most data with duplicates, which are left out). Known gap of
 //! `kmeans`: two centres nearly equally far from an example are told apart in f32, so on data made of such ties labels
-//! may differ from those found in f64.
+//! may differ from those found in f64. `docs/parity.md` holds the largest deviations.
 
 #![deny(unsafe_code)]
 
@@ -46,6 +46,8 @@ mod moments;
 #[cfg(test)]
 mod naive;
 mod oracle;
+#[cfg(test)]
+mod parity;
 mod plusplus;
 mod points;
 mod preference;

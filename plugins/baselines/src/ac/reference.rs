@@ -5,6 +5,7 @@ use safetensors::SafeTensors;
 
 use super::Ac;
 use crate::examples::partition;
+use crate::parity;
 
 const FILE: &[u8] = include_bytes!("../../tests/fixtures/ac.safetensors");
 
@@ -53,6 +54,6 @@ fn agrees_with_scipy_and_scikit_learn() {
             _ => {}
         }
     }
-    println!("largest relative deviation of a height: {largest:e}");
+    parity::check("`ac`", largest);
     assert_eq!((heights_seen, labels_seen), (36, 168));
 }

@@ -2,6 +2,7 @@ use compflow_api::{Embeddings, ForeignClusterer, Registration, Sets};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
+use crate::parity;
 use crate::watcher::Watcher;
 use crate::{examples, naive};
 
@@ -52,8 +53,8 @@ fn equals_scikit_fuzzy_from_the_same_memberships() {
         println!("{case}: memberships, centres, objective, coefficient deviate by {deviations:?}");
         largest = deviations.into_iter().fold(largest, f64::max);
     }
-    println!("fcm: largest deviation {largest:.1e}");
     assert!(largest < 1e-6);
+    parity::check("`fcm`", largest);
 }
 
 /// A table's rows as they are.
