@@ -1,4 +1,4 @@
-//! What scikit-fuzzy and scikit-learn found, as written by `tests/fixtures/soft.py`.
+//! What scikit-fuzzy and scikit-learn found, as written by `tests/fixtures/soft.py` and `kmeans.py`.
 
 use safetensors::{Dtype, SafeTensors};
 
@@ -8,6 +8,18 @@ pub(crate) struct Fixtures(SafeTensors<'static>);
 impl Fixtures {
     pub(crate) fn new() -> Self {
         Self(SafeTensors::deserialize(include_bytes!("../tests/fixtures/soft.safetensors")).unwrap())
+    }
+
+    pub(crate) fn kmeans() -> Self {
+        Self(SafeTensors::deserialize(include_bytes!("../tests/fixtures/kmeans.safetensors")).unwrap())
+    }
+
+    /// The names of all tensors with this ending, without it, in alphabetical order.
+    pub(crate) fn with_ending(&self, ending: &str) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.0.names().into_iter().filter_map(|name| name.strip_suffix(ending)).collect();
+        names.sort_unstable();
+        names
     }
 
     /// The cases of a method and the data of each, in alphabetical order.

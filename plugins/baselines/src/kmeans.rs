@@ -287,7 +287,8 @@ mod tests {
     use compflow_api::{Embeddings, Error, ForeignClusterer, Host, Normalize, Registration};
 
     use super::*;
-    use crate::{examples, naive};
+    use crate::fixtures::{Fixtures, deviation};
+    use crate::{examples, naive, parity};
 
     fn params(k: usize) -> Params {
         Params { k, restarts: 4, max_iter: 100, tol: 0.0, init: Init::PlusPlus }
@@ -328,6 +329,33 @@ mod tests {
             assert!((run.inertia - inertia).abs() < 1e-9 * inertia, "{} {inertia}", run.inertia);
             assert!(run.converged);
         }
+    }
+
+    #[test]
+    fn equals_scikit_learn_from_the_same_centres() {
+        let (data, expected) = (Fixtures::new(), Fixtures::kmeans());
+        let (mut cases, mut largest) = (0, 0.0f64);
+        for case in expected.with_ending("/numbers") {
+            let (values, dim) = data.points(case.rsplitn(3, '_').nth(2).unwrap());
+            let numbers = |name: &str| expected.numbers(&format!("{case}/{name}")).1;
+            let [tol, max_iter, iterations, inertia] = numbers("numbers")[..] else { panic!("{case}") };
+            let points = prepare(&values, dim);
+            let centres: Vec<f32> =
+                numbers("start").iter().flat_map(|row| points.row(*row as usize).to_vec()).collect();
+            let k = centres.len() / dim;
+            let kmeans = KMeans(Params { tol, max_iter: max_iter as usize, ..params(k) });
+            let run = kmeans.lloyd(&points, centres, &Workers::alone(), &Services::none(), || Ok(())).unwrap();
+            let labels: Vec<u32> = numbers("labels").iter().map(|label| *label as u32).collect();
+            assert_eq!(run.labels, labels, "{case}");
+            assert_eq!(run.trace.len(), iterations as usize, "{case}");
+            largest = largest.max(deviation(&[points.restore_squared(run.inertia)], &[inertia], 1e-6));
+            let restored: Vec<f64> =
+                run.centres.chunks_exact(dim).flat_map(|centre| points.restore(centre)).map(f64::from).collect();
+            largest = largest.max(deviation(&restored, &numbers("centres"), 1e-2));
+            cases += 1;
+        }
+        assert!(cases > 50 && largest < 1e-4, "{cases} {largest:e}");
+        parity::check("`kmeans`", largest);
     }
 
     #[test]
