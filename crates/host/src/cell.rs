@@ -1,6 +1,6 @@
 //! A cell: one clusterer on one trial. What it depends on, and what comes out of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
 use compflow_api::{
@@ -83,16 +83,12 @@ pub(crate) fn run(
 ) -> Result<Outcome> {
     let mut answers = Answers::sealed(environment, about);
     answers.bar = Some(environment.terminal.work(about));
-    let watch = Watch::start();
-    let started = Instant::now();
-    let result = cluster(environment, setting, clusterer, trial, dim, seed, &answers);
-    let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
+    let outcome = cluster(environment, setting, clusterer, trial, dim, seed, &answers);
     if let Some(bar) = &answers.bar {
         bar.finish_and_clear();
     }
-    let (clustering, distances) = result?;
     let warnings = answers.warnings.into_inner().unwrap_or_default();
-    Ok(Outcome { clustering, distances, seconds, peak_bytes, warnings, scores: BTreeMap::new() })
+    outcome.map(|outcome| Outcome { warnings, ..outcome })
 }
 
 fn cluster(
@@ -103,7 +99,7 @@ fn cluster(
     dim: usize,
     seed: u64,
     answers: &Answers<'_>,
-) -> Result<(Clustering, Vec<f32>)> {
+) -> Result<Outcome> {
     // Instances are made for every cell, so that one that panicked takes no other cell with it.
     let composer = match &setting.composer {
         None => None,
@@ -118,7 +114,10 @@ fn cluster(
         truth: trial.truth.as_ref().filter(|_| clusterer.flags.contains(Flags::NEEDS_TRUTH)),
     };
     let services = Services { host: answers, seed, threads: setting.threads, memory: setting.memory };
-    let clustering = canonical(instance.cluster(&task, &services)?);
+    let (watch, started) = (Watch::start(), Instant::now());
+    let found = instance.cluster(&task, &services);
+    let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
+    let clustering = canonical(found?);
     let distances = distances(&task, &clustering)?;
     // What was computed is not lost because the end went wrong.
     for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
@@ -126,7 +125,7 @@ fn cluster(
             services.log(compflow_api::Level::Warn, format!("while it was being ended: {error}"));
         }
     }
-    Ok((clustering, distances))
+    Ok(Outcome { clustering, distances, seconds, peak_bytes, warnings: Vec::new(), scores: BTreeMap::new() })
 }
 
 impl Recipe {
@@ -225,9 +224,16 @@ fn canonical(mut clustering: Clustering) -> Clustering {
     for set in alone.chain(others).chain(clustering.clusters.iter()) {
         order.extend(set.iter().filter(|member| seen.insert(**member)));
     }
-    let numbers: BTreeMap<u32, u32> = order.iter().copied().zip(0..).collect();
+    let numbers: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
     let renumber = |sets: &Sets| -> Sets {
-        sets.iter().map(|set| set.iter().map(|member| numbers[member]).collect::<Vec<_>>()).collect()
+        let mut renumbered = Sets::with_capacity(sets.len(), sets.values().len());
+        let mut set = Vec::new();
+        for members in sets.iter() {
+            set.clear();
+            set.extend(members.iter().map(|member| numbers[member]));
+            renumbered.push(&set);
+        }
+        renumbered
     };
     clustering.assignments = renumber(&clustering.assignments);
 
@@ -276,7 +282,7 @@ fn distances(task: &Task<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
     } else {
         return Ok(Vec::new());
     };
-    let clusters: std::collections::HashMap<&[u32], usize> =
+    let clusters: HashMap<&[u32], usize> =
         clustering.clusters.iter().enumerate().map(|(at, set)| (set, at)).collect();
     let points = task.points();
     Ok(clustering
