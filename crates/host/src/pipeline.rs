@@ -112,9 +112,9 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     if !root.0.iter().any(|(key, _)| key.name == "clusterer") {
         problems.push(Problem::new(&top, "the pipeline has no [[clusterer]]"));
     }
-    let unsafe_name =
+    let unusable =
         pipeline.name.is_empty() || pipeline.name.contains(['/', '\\']) || pipeline.name.starts_with('.');
-    if unsafe_name {
+    if unusable {
         let origin = root.get("name").map_or(&top, |node| &node.origin);
         problems.push(Problem::new(origin, "`name` becomes the name of a folder: no slashes, no leading dot"));
     }

@@ -240,12 +240,11 @@ fn means(points: &[f32], dim: usize, labels: &[u32], clusters: usize) -> Vec<f32
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use compflow_api::{Embeddings, ForeignClusterer, Host, Normalize, Registration};
+    use compflow_api::{Embeddings, ForeignClusterer, Normalize, Registration};
 
     use super::*;
     use crate::examples;
+    use crate::watcher::Watcher;
 
     const LINKAGES: [Linkage; 4] = [Linkage::Ward, Linkage::Average, Linkage::Complete, Linkage::Single];
 
@@ -420,26 +419,11 @@ mod tests {
         assert!(cluster(&values, 1, by_k(Linkage::Single, 3), &services).is_ok());
     }
 
-    /// Wants the work until progress was reported.
-    #[derive(Default)]
-    struct Impatient(AtomicU32);
-
-    impl Host for Impatient {
-        fn progress(&self, done: u64, total: u64) {
-            assert!(done < total);
-            self.0.store(1, Ordering::Relaxed);
-        }
-
-        fn cancel(&self) -> &AtomicU32 {
-            &self.0
-        }
-    }
-
     #[test]
     fn work_that_is_no_longer_wanted_stops() {
         let values = examples::uniform(1000, 8, 11);
         for linkage in LINKAGES {
-            let host = Impatient::default();
+            let host = Watcher::new(1);
             let services = Services { host: &host, ..Services::none() };
             assert_eq!(cluster(&values, 8, by_k(linkage, 5), &services).unwrap_err(), Error::Cancelled);
         }

@@ -320,14 +320,12 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use compflow_api::{Distance, Embeddings, ForeignClusterer, Host, Registration};
+    use compflow_api::{Distance, Embeddings, ForeignClusterer, Registration};
 
     use super::*;
     use crate::examples;
     use crate::preference::Target;
+    use crate::watcher::Watcher;
 
     fn ap(params: Params) -> Ap {
         Ap::new(params, &Services::none()).unwrap()
@@ -465,43 +463,6 @@ mod tests {
         assert_eq!(from(Some(Preset::Paper), None), (0.65, 200, 15));
         assert_eq!(from(Some(Preset::AuthorsCode), None), (0.85, 300, 15));
         assert_eq!(from(Some(Preset::AuthorsCode), Some(0.7)), (0.7, 300, 15));
-    }
-
-    /// Keeps log lines, and wants the work until progress was reported `patience` times.
-    struct Watcher {
-        lines: Mutex<Vec<(Level, String)>>,
-        reports: Mutex<Vec<(u64, u64)>>,
-        patience: usize,
-        cancel: AtomicU32,
-    }
-
-    impl Watcher {
-        fn new(patience: usize) -> Self {
-            Self { lines: Mutex::default(), reports: Mutex::default(), patience, cancel: AtomicU32::new(0) }
-        }
-
-        fn warnings(&self) -> Vec<String> {
-            let lines = self.lines.lock().unwrap();
-            lines.iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line.clone()).collect()
-        }
-    }
-
-    impl Host for Watcher {
-        fn log(&self, level: Level, text: &str) {
-            self.lines.lock().unwrap().push((level, text.to_owned()));
-        }
-
-        fn progress(&self, done: u64, total: u64) {
-            let mut reports = self.reports.lock().unwrap();
-            reports.push((done, total));
-            if reports.len() >= self.patience {
-                self.cancel.store(1, Ordering::Relaxed);
-            }
-        }
-
-        fn cancel(&self) -> &AtomicU32 {
-            &self.cancel
-        }
     }
 
     #[test]

@@ -281,13 +281,11 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::sync::atomic::AtomicU32;
-
-    use compflow_api::{Embeddings, Error, ForeignClusterer, Host, Normalize, Registration};
+    use compflow_api::{Embeddings, Error, ForeignClusterer, Normalize, Registration};
 
     use super::*;
     use crate::fixtures::{Fixtures, deviation};
+    use crate::watcher::Watcher;
     use crate::{examples, naive, parity};
 
     fn params(k: usize) -> Params {
@@ -452,39 +450,6 @@ mod tests {
         let clustering = KMeans(params(2)).cluster(&task, &Services::none()).unwrap();
         assert_eq!(examples::partition(clustering.assignments.values()), [0, 0, 1, 1]);
         assert!(clustering.centroids.iter().all(|value| *value < 1.0));
-    }
-
-    /// Keeps log lines, notes progress, and wants the work until progress was reported `patience` times.
-    struct Watcher {
-        lines: Mutex<Vec<(Level, String)>>,
-        reports: Mutex<Vec<(u64, u64)>>,
-        patience: usize,
-        cancel: AtomicU32,
-    }
-
-    impl Watcher {
-        fn new(patience: usize) -> Self {
-            let (lines, reports) = (Mutex::default(), Mutex::default());
-            Self { lines, reports, patience, cancel: AtomicU32::new(0) }
-        }
-    }
-
-    impl Host for Watcher {
-        fn log(&self, level: Level, text: &str) {
-            self.lines.lock().unwrap().push((level, text.to_owned()));
-        }
-
-        fn progress(&self, done: u64, total: u64) {
-            let mut reports = self.reports.lock().unwrap();
-            reports.push((done, total));
-            if reports.len() >= self.patience {
-                self.cancel.store(1, Ordering::Relaxed);
-            }
-        }
-
-        fn cancel(&self) -> &AtomicU32 {
-            &self.cancel
-        }
     }
 
     #[test]

@@ -1,21 +1,28 @@
 //! A host for tests that looks on, and loses interest.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use compflow_api::{Host, Level};
 
-/// Keeps log lines, and wants the work until progress was reported `patience` times.
+/// Keeps log lines, notes progress, and wants the work until progress was reported `patience` times.
 pub(crate) struct Watcher {
     pub(crate) lines: Mutex<Vec<(Level, String)>>,
-    pub(crate) reports: AtomicUsize,
+    /// What was done of what there was to do, every time it was said.
+    pub(crate) reports: Mutex<Vec<(u64, u64)>>,
     patience: usize,
     cancel: AtomicU32,
 }
 
 impl Watcher {
     pub(crate) fn new(patience: usize) -> Self {
-        Self { lines: Mutex::default(), reports: AtomicUsize::new(0), patience, cancel: AtomicU32::new(0) }
+        Self { lines: Mutex::default(), reports: Mutex::default(), patience, cancel: AtomicU32::new(0) }
+    }
+
+    /// The lines that are warnings.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line.clone()).collect()
     }
 }
 
@@ -24,8 +31,10 @@ impl Host for Watcher {
         self.lines.lock().unwrap().push((level, text.to_owned()));
     }
 
-    fn progress(&self, _done: u64, _total: u64) {
-        if self.reports.fetch_add(1, Ordering::Relaxed) + 1 >= self.patience {
+    fn progress(&self, done: u64, total: u64) {
+        let mut reports = self.reports.lock().unwrap();
+        reports.push((done, total));
+        if reports.len() >= self.patience {
             self.cancel.store(1, Ordering::Relaxed);
         }
     }

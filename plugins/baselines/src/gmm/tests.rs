@@ -236,7 +236,7 @@ fn work_that_is_no_longer_wanted_stops() {
         let services = Services { host: &host, threads, ..Services::none() };
         let gmm = Gmm { tol: 0.0, max_iter: 1_000_000, ..gmm(9, Variant::Em, Covariance::Full) };
         assert_eq!(cluster(&values, 8, &gmm, &services).unwrap_err(), Error::Cancelled);
-        assert_eq!(host.reports.into_inner(), patience);
+        assert_eq!(host.reports.into_inner().unwrap().len(), patience);
     }
 }
 
