@@ -56,7 +56,7 @@ pub struct Params {
     pub covariance: Covariance,
     /// Added to the diagonals of covariances. 1e-6 unless given.
     #[serde(default)]
-    #[schemars(range(min = 0))]
+    #[schemars(extend("minimum" = 0, "maximum" = 1e100))]
     pub reg_covar: Option<f64>,
     /// It stops when the objective, the mean log-likelihood or the bound on the evidence, changes by less.
     #[serde(default = "default_tol")]

@@ -257,7 +257,10 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");
     assert_eq!(refused(r#"{"k": 0}"#), "`k` must be a whole number at least 1, found 0");
-    assert_eq!(refused(r#"{"k": 2, "reg_covar": -1}"#), "`reg_covar` must be a number at least 0, found -1");
+    assert_eq!(
+        refused(r#"{"k": 2, "reg_covar": -1}"#),
+        "`reg_covar` must be a number at least 0 and at most 1e+100, found -1"
+    );
     assert_eq!(
         refused(r#"{"k": 2, "covariance": "round"}"#),
         r#"`covariance` must be "full" or "tied" or "diag" or "spherical", found "round""#
