@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 use self::centroids::Centroids;
 use self::dendrogram::{Dendrogram, Merge};
 use self::matrix::{Matrix, Update};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// The threshold of the presets.
 const PRESET_THRESHOLD: f64 = 1.0;
@@ -243,8 +243,8 @@ mod tests {
     use compflow_api::{Embeddings, ForeignClusterer, Normalize, Registration};
 
     use super::*;
-    use crate::examples;
-    use crate::watcher::Watcher;
+    use compflow_kernels::testing::examples;
+    use compflow_kernels::testing::watcher::Watcher;
 
     const LINKAGES: [Linkage; 4] = [Linkage::Ward, Linkage::Average, Linkage::Complete, Linkage::Single];
 

@@ -24,9 +24,9 @@ use compflow_api::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::preference::{Preference, Rule};
 use crate::similarities::Similarities;
-use crate::workers::Workers;
+use compflow_kernels::preference::{Preference, Rule};
+use compflow_kernels::workers::Workers;
 use messages::Messages;
 use refine::{Clusters, first_highest, refine};
 
@@ -323,9 +323,9 @@ mod tests {
     use compflow_api::{Distance, Embeddings, ForeignClusterer, Registration};
 
     use super::*;
-    use crate::examples;
-    use crate::preference::Target;
-    use crate::watcher::Watcher;
+    use compflow_kernels::preference::Target;
+    use compflow_kernels::testing::examples;
+    use compflow_kernels::testing::watcher::Watcher;
 
     fn ap(params: Params) -> Ap {
         Ap::new(params, &Services::none()).unwrap()

@@ -37,7 +37,7 @@ pub(crate) fn inverse_factor(covariance: &[f64], dim: usize) -> Option<Vec<f64>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples;
+    use compflow_kernels::testing::examples;
 
     #[test]
     fn the_factor_turns_the_covariance_into_the_identity() {

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::soft;
 use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Distances and memberships below this, and distances below this part of an example's largest, are raised to it.
 const LEAST: f64 = f64::EPSILON;

@@ -12,7 +12,7 @@ use compflow_api::{Result, Services};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Rows of a factor taken at a time: with [`LANES`] examples they fill half of the vector registers.
 const GROUP: usize = 4;

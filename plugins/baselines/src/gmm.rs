@@ -28,7 +28,7 @@ pub use crate::moments::Covariance;
 use crate::moments::{Estimator, Moments, add_to_diagonal};
 use crate::soft;
 use crate::tiles::Tiles;
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// What `reg_covar` = 0 is raised to first if a covariance is singular.
 const FIRST_RAISE: f64 = 1e-6;

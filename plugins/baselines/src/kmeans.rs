@@ -15,10 +15,10 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assign::{Totals, assign};
-use crate::plusplus;
-use crate::points::{Points, block_rows};
-use crate::workers::Workers;
+use compflow_kernels::assign::{Totals, assign};
+use compflow_kernels::plusplus;
+use compflow_kernels::points::{Points, block_rows};
+use compflow_kernels::workers::Workers;
 
 /// Below this many products x·c per assignment, threads share out restarts instead of examples.
 const SMALL: usize = 1 << 22;
@@ -285,8 +285,9 @@ mod tests {
 
     use super::*;
     use crate::fixtures::{Fixtures, deviation};
-    use crate::watcher::Watcher;
-    use crate::{examples, naive, parity};
+    use crate::{naive, parity};
+    use compflow_kernels::testing::examples;
+    use compflow_kernels::testing::watcher::Watcher;
 
     fn params(k: usize) -> Params {
         Params { k, restarts: 4, max_iter: 100, tol: 0.0, init: Init::PlusPlus }

@@ -9,16 +9,15 @@
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
 //! | `oracle` | the true sets, each called a singleton |
 //!
-//! Each has a file of its own; what several use stands beside them: `workers` (threads), `points` (examples prepared
-//! for distances by products), `assign` (the nearest centre of every example), `plusplus` (seeding), `similarities` (of
-//! all pairs), `preference` (a parameter), `tiles` (examples in f64, several at a time), `gaussians`, `moments`, `bayes`
-//! and `cholesky` (the steps of mixtures), `soft` (from memberships to sets).
+//! Each has a file of its own; what several use stands beside them: `similarities` (of all pairs), `tiles` (examples in
+//! f64, several at a time), `gaussians`, `moments`, `bayes` and `cholesky` (the steps of mixtures), `soft` (from
+//! memberships to sets). What other plugins use as well is in the crate `compflow-kernels`.
 //!
 //! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
 //!
 //! # Testing
 //!
-//! `naive` holds the methods as loops in f64, `examples` the data. The fast code is compared with them, with itself
+//! `naive` holds the methods as loops in f64. The fast code is compared with them, with itself
 //! at other numbers of threads, and with what must hold whatever the data. Fixtures that the scripts in
 //! `tests/fixtures` make, with the packages of `requirements.txt` there, hold what other libraries find: `ac` is
 //! compared with SciPy and scikit-learn; `fcm` with scikit-fuzzy and `gmm` with scikit-learn, from the same initial
@@ -31,11 +30,8 @@
 
 mod ac;
 mod ap;
-mod assign;
 mod bayes;
 mod cholesky;
-#[cfg(test)]
-mod examples;
 mod fcm;
 #[cfg(test)]
 mod fixtures;
@@ -48,22 +44,16 @@ mod naive;
 mod oracle;
 #[cfg(test)]
 mod parity;
-mod plusplus;
-mod points;
-mod preference;
 mod similarities;
 mod soft;
 mod tiles;
-#[cfg(test)]
-mod watcher;
-mod workers;
 
 pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
 pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
+pub use compflow_kernels::preference::{Preference, Target};
 pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
 pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 pub use oracle::Oracle;
-pub use preference::{Preference, Target};
 
 compflow_api::export_library!();

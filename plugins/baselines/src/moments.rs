@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gaussians::Expectation;
 use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, multiply};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Added to every component's size, so that an empty one can be divided by.
 const LEAST_SIZE: f64 = 10.0 * f64::EPSILON;

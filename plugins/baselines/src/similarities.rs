@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Rows of a matrix of n×n are shared out in about this many blocks, enough to keep many threads busy to the end.
 const BLOCKS: usize = 64;
@@ -207,7 +207,7 @@ mod tests {
     use compflow_api::{Embeddings, Space};
 
     use super::*;
-    use crate::examples;
+    use compflow_kernels::testing::examples;
 
     fn similarities(values: &[f32], dim: usize, distance: Distance) -> Similarities {
         let mut task = Task::new(Embeddings::new(values, dim));

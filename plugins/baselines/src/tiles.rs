@@ -8,7 +8,7 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
 
-use crate::points::block_rows;
+use compflow_kernels::points::block_rows;
 
 /// Examples in a tile.
 pub(crate) const ROWS: usize = 256;
@@ -159,7 +159,7 @@ pub(crate) fn live(start: usize, rows: usize) -> [f64; LANES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples;
+    use compflow_kernels::testing::examples;
 
     #[test]
     fn a_tile_holds_one_dimension_after_the_other() {

@@ -21,7 +21,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::chain::{Groups, Neighbour};
 use super::distance::squared;
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Groups compared at a time.
 const LANES: usize = 32;

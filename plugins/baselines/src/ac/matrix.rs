@@ -8,7 +8,7 @@ use pulp::{Arch, NullaryFnOnce};
 
 use super::chain::{Groups, Neighbour};
 use super::distance::squared;
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Numbers read for all distances from which on threads share them.
 pub(super) const SHARED: usize = 1 << 24;

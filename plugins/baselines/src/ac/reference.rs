@@ -4,8 +4,8 @@ use compflow_api::{Clusterer, Clustering, Embeddings, ForeignClusterer, Registra
 use safetensors::SafeTensors;
 
 use super::Ac;
-use crate::examples::partition;
 use crate::parity;
+use compflow_kernels::testing::examples::partition;
 
 const FILE: &[u8] = include_bytes!("../../tests/fixtures/ac.safetensors");
 

@@ -17,7 +17,7 @@ use compflow_api::{Result, Services};
 use pulp::{Arch, NullaryFnOnce};
 
 use crate::similarities::{Similarities, block_rows};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Columns compared at a time.
 const LANES: usize = 16;

@@ -4,7 +4,7 @@ use compflow_api::{Clusterer, Distance, Embeddings, ForeignClusterer, Registrati
 use safetensors::SafeTensors;
 
 use super::Ap;
-use crate::examples;
+use compflow_kernels::testing::examples;
 
 static FIXTURES: &[u8] = include_bytes!("../../tests/fixtures/ap.safetensors");
 

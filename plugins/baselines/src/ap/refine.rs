@@ -3,7 +3,7 @@
 use compflow_api::{Result, Services};
 
 use crate::similarities::{Similarities, block_rows};
-use crate::workers::Workers;
+use compflow_kernels::workers::Workers;
 
 /// Every example's cluster, and every cluster's exemplar, ascending.
 pub(crate) struct Clusters {

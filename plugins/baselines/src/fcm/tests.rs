@@ -2,9 +2,10 @@ use compflow_api::{Embeddings, ForeignClusterer, Registration, Sets};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
+use crate::naive;
 use crate::parity;
-use crate::watcher::Watcher;
-use crate::{examples, naive};
+use compflow_kernels::testing::examples;
+use compflow_kernels::testing::watcher::Watcher;
 
 fn fcm(k: usize, m: f64) -> Fcm {
     Fcm { k, m, threshold: None, error: 0.005, max_iter: 1000 }

@@ -2,10 +2,11 @@ use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Sets};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
+use crate::naive;
 use crate::parity;
 use crate::tiles::ROWS;
-use crate::watcher::Watcher;
-use crate::{examples, naive};
+use compflow_kernels::testing::examples;
+use compflow_kernels::testing::watcher::Watcher;
 
 const KINDS: [Covariance; 4] = [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical];
 

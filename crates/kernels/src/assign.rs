@@ -21,13 +21,13 @@ const ROWS: usize = 64;
 const CHUNK: usize = 4096;
 
 /// What the examples add up to, by the centre they were given to.
-pub(crate) struct Totals {
+pub struct Totals {
     /// Σx of each centre's examples, row-major.
-    pub(crate) sums: Vec<f64>,
+    pub sums: Vec<f64>,
     /// How many there are.
-    pub(crate) counts: Vec<u64>,
+    pub counts: Vec<u64>,
     /// How many have another label than before.
-    pub(crate) changed: u64,
+    pub changed: u64,
 }
 
 impl Totals {
@@ -55,7 +55,7 @@ impl Totals {
     }
 
     /// The mean of each centre's examples; a centre without any stays where it is.
-    pub(crate) fn means(&self, centres: &[f32]) -> Vec<f32> {
+    pub fn means(&self, centres: &[f32]) -> Vec<f32> {
         let dim = centres.len() / self.counts.len();
         let mut means = centres.to_vec();
         for ((mean, sum), &count) in means.chunks_exact_mut(dim).zip(self.sums.chunks_exact(dim)).zip(&self.counts)
@@ -69,7 +69,7 @@ impl Totals {
 
     /// The sum of squared distances of all examples from the centres they were given to: no second look at them is
     /// needed, as Σ‖x-c‖² = Σ‖x‖² - 2Σ c·s + Σ N‖c‖² with s the sums and N the counts.
-    pub(crate) fn inertia(&self, points: &Points, centres: &[f32]) -> f64 {
+    pub fn inertia(&self, points: &Points, centres: &[f32]) -> f64 {
         let dim = points.dim();
         let mut inertia = points.scatter();
         for ((centre, sum), &count) in centres.chunks_exact(dim).zip(self.sums.chunks_exact(dim)).zip(&self.counts)
@@ -107,7 +107,7 @@ impl Tiles {
 }
 
 /// Labels every point with its nearest centre, the first of equally near ones.
-pub(crate) fn assign(
+pub fn assign(
     points: &Points,
     centres: &[f32],
     labels: &mut [u32],
@@ -240,7 +240,7 @@ fn keep_better(
 mod tests {
     use super::*;
     use crate::points::block_rows;
-    use crate::{examples, naive};
+    use crate::testing::{examples, naive};
 
     /// Prepared points with as many blocks as they allow.
     fn prepare(values: &[f32], dim: usize) -> Points {

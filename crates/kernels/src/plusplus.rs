@@ -19,12 +19,12 @@ use crate::workers::Workers;
 const ROWS: usize = 1024;
 
 /// Examples tried for each of `k` centres.
-pub(crate) fn trials(k: usize) -> usize {
+pub fn trials(k: usize) -> usize {
     2 + (k as f64).ln() as usize
 }
 
 /// `k` centres, row-major.
-pub(crate) fn seed(
+pub fn seed(
     points: &Points,
     k: usize,
     rng: &mut impl Rng,
@@ -146,7 +146,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::examples;
+    use crate::testing::examples;
 
     fn prepare(values: &[f32], dim: usize) -> Points {
         Points::new(values.to_vec(), dim, 1024, &Workers::alone(), &Services::none()).unwrap()

@@ -27,7 +27,7 @@ pub struct Target {
 
 /// A preference whose text has been read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Rule {
+pub enum Rule {
     /// This similarity.
     Value(f64),
     /// This percentile, 0 to 100, of all similarities.
@@ -48,7 +48,7 @@ impl Preference {
     ///
     /// # Errors
     /// If it is none of those that [`Preference`] lists.
-    pub(crate) fn rule(&self) -> Result<Rule> {
+    pub fn rule(&self) -> Result<Rule> {
         let wrong = |found: &dyn std::fmt::Display| {
             Error::new(format!(
                 "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\" or \

@@ -8,16 +8,16 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Who does the work.
-pub(crate) struct Workers(Option<ThreadPool>);
+pub struct Workers(Option<ThreadPool>);
 
 impl Workers {
     /// The calling thread.
-    pub(crate) fn alone() -> Self {
+    pub fn alone() -> Self {
         Self(None)
     }
 
     /// This many threads.
-    pub(crate) fn new(threads: usize) -> Result<Self> {
+    pub fn new(threads: usize) -> Result<Self> {
         if threads <= 1 {
             return Ok(Self::alone());
         }
@@ -25,7 +25,7 @@ impl Workers {
     }
 
     /// Runs `work` as one of the threads, which makes every [`map`](Self::map) in it start sooner.
-    pub(crate) fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             None => work(),
             Some(pool) => pool.install(work),
@@ -33,7 +33,7 @@ impl Workers {
     }
 
     /// The results of `work` on each of `pieces`, in their order; or an error of one of them.
-    pub(crate) fn map<P: Send, T: Send>(
+    pub fn map<P: Send, T: Send>(
         &self,
         pieces: impl IntoIterator<Item = P>,
         work: impl Fn(P) -> Result<T> + Sync + Send,

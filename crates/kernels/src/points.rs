@@ -19,13 +19,13 @@ const FEWEST_BLOCKS: usize = 8;
 const PARTIAL_NUMBERS: usize = 1 << 22;
 
 /// How many rows a block has if each block sums up `partial` numbers. No matter how many threads there are.
-pub(crate) fn block_rows(rows: usize, partial: usize) -> usize {
+pub fn block_rows(rows: usize, partial: usize) -> usize {
     let blocks = (PARTIAL_NUMBERS / partial.max(1)).clamp(FEWEST_BLOCKS, MOST_BLOCKS);
     rows.div_ceil(blocks).next_multiple_of(GRAIN)
 }
 
 /// Centred and scaled examples.
-pub(crate) struct Points {
+pub struct Points {
     /// Row-major.
     values: Vec<f32>,
     dim: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Points {
 
 impl Points {
     /// Prepares rows of `dim` numbers, for blocks of `block_rows` rows.
-    pub(crate) fn new(
+    pub fn new(
         mut values: Vec<f32>,
         dim: usize,
         block_rows: usize,
@@ -90,47 +90,47 @@ impl Points {
     }
 
     /// How many.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.norms.len()
     }
 
     /// How long each is.
-    pub(crate) fn dim(&self) -> usize {
+    pub fn dim(&self) -> usize {
         self.dim
     }
 
     /// Rows per block; the last has fewer.
-    pub(crate) fn block_rows(&self) -> usize {
+    pub fn block_rows(&self) -> usize {
         self.block_rows
     }
 
     /// The values of each block, row-major.
-    pub(crate) fn blocks(&self) -> std::slice::Chunks<'_, f32> {
+    pub fn blocks(&self) -> std::slice::Chunks<'_, f32> {
         self.values.chunks(self.block_rows * self.dim)
     }
 
     /// ‖x‖² of every point.
-    pub(crate) fn norms(&self) -> &[f32] {
+    pub fn norms(&self) -> &[f32] {
         &self.norms
     }
 
     /// Σ‖x‖².
-    pub(crate) fn scatter(&self) -> f64 {
+    pub fn scatter(&self) -> f64 {
         self.scatter
     }
 
     /// One point.
-    pub(crate) fn row(&self, index: usize) -> &[f32] {
+    pub fn row(&self, index: usize) -> &[f32] {
         &self.values[index * self.dim..][..self.dim]
     }
 
     /// A point in the coordinates that the data came in.
-    pub(crate) fn restore<'a>(&'a self, point: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+    pub fn restore<'a>(&'a self, point: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
         point.iter().zip(&self.mean).map(|(&value, mean)| (f64::from(value) / self.scale + mean) as f32)
     }
 
     /// A squared distance in the units that the data came in.
-    pub(crate) fn restore_squared(&self, distance: f64) -> f64 {
+    pub fn restore_squared(&self, distance: f64) -> f64 {
         distance / self.scale / self.scale
     }
 }

@@ -5,22 +5,24 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use compflow_api::{Host, Level};
 
-/// Keeps log lines, notes progress, and wants the work until progress was reported `patience` times.
-pub(crate) struct Watcher {
-    pub(crate) lines: Mutex<Vec<(Level, String)>>,
+/// Keeps log lines and notes progress, for a while.
+pub struct Watcher {
+    /// Every line of the log.
+    pub lines: Mutex<Vec<(Level, String)>>,
     /// What was done of what there was to do, every time it was said.
-    pub(crate) reports: Mutex<Vec<(u64, u64)>>,
+    pub reports: Mutex<Vec<(u64, u64)>>,
     patience: usize,
     cancel: AtomicU32,
 }
 
 impl Watcher {
-    pub(crate) fn new(patience: usize) -> Self {
+    /// Wants the work until progress was reported this many times.
+    pub fn new(patience: usize) -> Self {
         Self { lines: Mutex::default(), reports: Mutex::default(), patience, cancel: AtomicU32::new(0) }
     }
 
     /// The lines that are warnings.
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let lines = self.lines.lock().unwrap();
         lines.iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line.clone()).collect()
     }

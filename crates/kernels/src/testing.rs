@@ -1,0 +1,5 @@
+//! For tests: data, plain loops to compare with, and a host that looks on.
+
+pub mod examples;
+pub mod naive;
+pub mod watcher;
