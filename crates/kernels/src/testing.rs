@@ -1,5 +1,6 @@
-//! For tests: data, plain loops to compare with, and a host that looks on.
+//! For tests and benchmarks: data, plain loops to compare with, composition functions, and a host that looks on.
 
+pub mod composers;
 pub mod examples;
 pub mod naive;
 pub mod watcher;

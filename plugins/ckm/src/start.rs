@@ -1,0 +1,188 @@
+//! Where the singletons of a restart begin.
+//!
+//! `random` takes any k examples, as the paper does. `plusplus` extends k-means++ to compositions: it takes one example
+//! after the other, each the best of several that are drawn with a probability proportional to their squared distance
+//! from the nearest centre so far, where the centres are *all compositions* of what was taken: an example that a union
+//! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
+//! [`LOOK`] examples, another part of the sample for every restart.
+
+use compflow_api::{Clusterer, Embeddings, Error, Result, Services, Sets, Task};
+use ndarray::ArrayView2;
+use rand::{Rng, RngExt};
+
+use crate::objective::Model;
+use crate::source::{Frame, Sample};
+
+/// Examples that one seeding looks at.
+const LOOK: usize = 1024;
+
+/// What starts are chosen from.
+pub(crate) struct Starts<'a> {
+    pub(crate) model: Model<'a>,
+    pub(crate) frame: &'a Frame,
+    pub(crate) sample: &'a Sample,
+    pub(crate) k: usize,
+    pub(crate) degree: usize,
+}
+
+impl Starts<'_> {
+    fn len(&self) -> usize {
+        self.sample.rows.len() / self.model.dim
+    }
+
+    fn row(&self, at: usize) -> &[f32] {
+        &self.sample.rows[at * self.model.dim..][..self.model.dim]
+    }
+
+    /// Any `k` examples.
+    pub(crate) fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
+        rand::seq::index::sample(rng, self.len(), self.k).iter().flat_map(|at| self.row(at)).copied().collect()
+    }
+
+    /// Examples added to `singletons` until there are `k`, far from all compositions of those before.
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub(crate) fn plusplus(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Result<Vec<f32>> {
+        let dim = self.model.dim;
+        let looked: Vec<usize> = match self.len() > LOOK {
+            true => rand::seq::index::sample(rng, self.len(), LOOK).into_vec(),
+            false => (0..self.len()).collect(),
+        };
+        let points: Vec<f32> =
+            looked.iter().flat_map(|&at| &self.sample.points[at * dim..][..dim]).copied().collect();
+        let points = ArrayView2::from_shape((looked.len(), dim), &points)?;
+        let norms: Vec<f32> = points.outer_iter().map(|point| point.dot(&point)).collect();
+        // Squared distances from the nearest of some centres, if they are nearer than those known.
+        let nearer = |closest: &[f32], centres: &[f32]| -> Result<Vec<f32>> {
+            let centres = self.frame.prepared(centres);
+            let centres = ArrayView2::from_shape((centres.len() / dim, dim), &centres)?;
+            let sizes: Vec<f32> = centres.outer_iter().map(|centre| centre.dot(&centre)).collect();
+            let products = points.dot(&centres.t());
+            let rows = products.outer_iter().zip(&norms).zip(closest);
+            Ok(rows
+                .map(|((products, norm), &closest)| {
+                    let best = products.iter().zip(&sizes).fold(f32::INFINITY, |best: f32, (product, size)| {
+                        best.min(size - 2.0 * product)
+                    });
+                    (best + norm).max(0.0).min(closest)
+                })
+                .collect())
+        };
+        let mut closest = vec![f32::INFINITY; looked.len()];
+        for taken in 1..=singletons.len() / dim {
+            let centres = self.model.centres(&singletons[..taken * dim], &self.with(taken))?;
+            closest = nearer(&closest, &centres)?;
+        }
+        while singletons.len() < self.k * dim {
+            let taken = singletons.len() / dim;
+            let trials = if taken == 0 { 1 } else { trials(self.k) };
+            let sets = self.with(taken + 1);
+            let mut best: Option<(f64, usize, Vec<f32>)> = None;
+            for _ in 0..trials {
+                let at = draw(&closest, rng);
+                singletons.extend_from_slice(self.row(looked[at]));
+                let tried = nearer(&closest, &self.model.centres(&singletons, &sets)?)?;
+                singletons.truncate(taken * dim);
+                let potential = tried.iter().map(|&value| f64::from(value)).sum();
+                if best.as_ref().is_none_or(|(least, ..)| potential < *least) {
+                    best = Some((potential, at, tried));
+                }
+            }
+            if let Some((_, at, tried)) = best {
+                singletons.extend_from_slice(self.row(looked[at]));
+                closest = tried;
+            }
+        }
+        Ok(singletons)
+    }
+
+    /// The sets of at most `degree` of the first `taken` singletons of which the last is a member.
+    fn with(&self, taken: usize) -> Sets {
+        let last = taken as u32 - 1;
+        let mut sets = Sets::from_iter([[last]]);
+        for set in Sets::all_up_to(taken - 1, self.degree - 1).iter() {
+            sets.push(&[set, &[last]].concat());
+        }
+        sets
+    }
+
+    /// The singletons that another clusterer finds in the sample: the means of the examples that it gives to one
+    /// singleton alone, as they are before they are normalised. If there are more than `k`, those with the most
+    /// examples; if there are fewer, [`plusplus`](Self::plusplus) adds the others.
+    ///
+    /// # Errors
+    /// Those of the clusterer and of the composer.
+    pub(crate) fn found_by(
+        &self,
+        clusterer: &dyn Clusterer,
+        task: &Task<'_>,
+        rng: &mut impl Rng,
+        services: &Services<'_>,
+    ) -> Result<Vec<f32>> {
+        let dim = self.model.dim;
+        let task = Task { embeddings: Embeddings::new(&self.sample.rows, dim), ..*task };
+        let found = clusterer.cluster(&task, services).map_err(|error| error.context("`init`"))?;
+        if found.assignments.len() != self.len() {
+            return Err(Error::new("`init`: the clusterer did not give every example a set"));
+        }
+        let most = found.assignments.values().iter().max().map_or(0, |&most| most as usize + 1);
+        let (mut sums, mut counts) = (vec![0.0; most * dim], vec![0u64; most]);
+        for (row, set) in task.embeddings.rows().zip(found.assignments.iter()) {
+            if let &[single] = set {
+                counts[single as usize] += 1;
+                let sum = &mut sums[single as usize * dim..][..dim];
+                sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+            }
+        }
+        let mut order: Vec<usize> = (0..most).filter(|&single| counts[single] > 0).collect();
+        order.sort_by_key(|&single| std::cmp::Reverse(counts[single]));
+        order.truncate(self.k);
+        let mut singletons = Vec::with_capacity(self.k * dim);
+        for single in order {
+            let sum = &sums[single * dim..][..dim];
+            singletons.extend(sum.iter().map(|sum| (sum / counts[single] as f64) as f32));
+        }
+        self.plusplus(singletons, rng)
+    }
+
+    /// The example of the sample that is farthest from its nearest centre (points of the space), with its squared
+    /// distance in prepared units.
+    pub(crate) fn farthest(&self, centres: &[f32]) -> (f64, &[f32]) {
+        let centres = self.frame.prepared(centres);
+        let squared = |a: &[f32], b: &[f32]| -> f64 {
+            a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+        };
+        let dim = self.model.dim;
+        let (mut most, mut at) = (0.0, 0);
+        for (index, point) in self.sample.points.chunks_exact(dim).enumerate() {
+            let nearest = centres.chunks_exact(dim).map(|centre| squared(point, centre)).fold(f64::MAX, f64::min);
+            if nearest > most {
+                (most, at) = (nearest, index);
+            }
+        }
+        (most, self.row(at))
+    }
+}
+
+/// Examples tried for each singleton.
+fn trials(k: usize) -> usize {
+    compflow_kernels::plusplus::trials(k)
+}
+
+/// Draws with a probability proportional to the weights; if all are 0 or infinite, any.
+fn draw(weights: &[f32], rng: &mut impl Rng) -> usize {
+    let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+    if total <= 0.0 || !total.is_finite() {
+        return rng.random_range(0..weights.len());
+    }
+    let mut left = rng.random::<f64>() * total;
+    for (at, &weight) in weights.iter().enumerate() {
+        if left < f64::from(weight) {
+            return at;
+        }
+        left -= f64::from(weight);
+    }
+    // Rounding used up all: the last that could have been drawn.
+    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+}
