@@ -24,7 +24,7 @@ use crate::source::{BATCH_ROWS, Source};
 use crate::start::Starts;
 
 /// Rounds like its best recent one that a restart is trusted to make.
-pub(crate) const HORIZON: f64 = 10.0;
+pub(crate) const HORIZON: f64 = 20.0;
 /// Rounds before a restart can be given up.
 pub(crate) const GRACE: usize = 4;
 /// Steps of a descent between two assignments, at most.
