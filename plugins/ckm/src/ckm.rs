@@ -9,15 +9,15 @@
 //! The paper's algorithm 3 with another optimiser; see `restarts` for what is done when.
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level, Result, Services,
-    Sets, Task, register,
+    BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
+    Result, Services, Sets, StreamTask, Task, register,
 };
 use compflow_kernels::workers::Workers;
 
 use crate::objective::Model;
 use crate::params::{Init, Optimizer, Params, Settings, Start};
 use crate::restarts::{Method, Run, Search, State, count_sets};
-use crate::source::{BATCH_ROWS, Batches, Matrix, Source};
+use crate::source::Source;
 use crate::start::Starts;
 
 /// Restarts that run together; it bounds the memory for their sums.
@@ -70,7 +70,15 @@ impl Clusterer for Ckm {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        self.run(&Matrix(task.embeddings), *task, services)
+        self.run(&task.stream(), true, services)
+    }
+
+    fn streams(&self) -> bool {
+        self.settings.stream
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.run(task, false, services)
     }
 }
 
@@ -84,10 +92,10 @@ impl Composer for Nothing {
 }
 
 impl Ckm {
-    /// Clusters the examples of `batches`; `task` tells all but them.
-    fn run(&self, batches: &dyn Batches, task: Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+    /// Clusters; the examples are kept in memory, or read anew in every pass.
+    fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
         let Settings { k, restarts, max_iter, tol, .. } = self.settings;
-        let (n, dim, degree) = (batches.len(), batches.dim(), task.degree.min(k));
+        let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
         if k > n {
             return Err(Error::new(format!("`k` = {k} is more than the {n} examples")));
         }
@@ -95,15 +103,14 @@ impl Ckm {
         services
             .require_memory(self.memory(n, dim, degree), "lower `k`, the degree or `restarts`, or set `stream`")?;
         let composer = match degree {
-            1 => &Nothing,
-            _ => task.composer()?,
+            1 => &Nothing as &dyn Composer,
+            _ => task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?,
         };
         services.log(Level::Info, format!("{}, {count} compositions of up to {degree}", self.settings));
 
         let products = n.saturating_mul(count).saturating_mul(dim).saturating_mul(restarts);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
-        let keep = !self.settings.stream;
-        let (source, sample) = Source::new(batches, task.space, keep, self.settings.sample, &workers, services)?;
+        let (source, sample) = Source::new(task.rows, task.space, keep, self.settings.sample, &workers, services)?;
         let model = Model { composer, space: task.space, dim, services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let method = match self.settings.optimizer {
@@ -127,7 +134,7 @@ impl Ckm {
             let window = first..restarts.min(first.saturating_add(WINDOW));
             let lowest = best.as_ref().map_or(f64::INFINITY, |best| best.ssd);
             let start = |stream: usize, rng: &mut rand_chacha::ChaCha8Rng| match (&self.initial, &self.settings.init) {
-                (Some(initial), _) if stream == 0 => starts.found_by(initial, &task, rng, services),
+                (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
                 (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
                 _ => starts.plusplus(Vec::new(), rng),
             };

@@ -11,7 +11,7 @@
 //! next [`HORIZON`] rounds each brought as much as the better of its last two rounds did. It is looked at after
 //! [`GRACE`] rounds at the earliest.
 
-use compflow_api::{Error, Result, Sets};
+use compflow_api::{BATCH_ROWS, Error, Result, Sets};
 use compflow_kernels::assign::{Tiles, Totals, assign_rows};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::adam::Adam;
 use crate::lbfgs::{self, Limits};
 use crate::objective::Objective;
-use crate::source::{BATCH_ROWS, Source};
+use crate::source::Source;
 use crate::start::Starts;
 
 /// Rounds like its best recent one that a restart is trusted to make.

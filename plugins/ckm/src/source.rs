@@ -7,41 +7,13 @@
 //! first pass finds their mean and their size; every point is brought into the space, shifted by the mean, and multiplied
 //! by a power of two that brings it below 1. The same pass takes a sample, which is all that starts are chosen from.
 
-use compflow_api::{Embeddings, Result, Services, Space};
+use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// Rows that are prepared at a time.
 const BLOCK: usize = 4096;
-
-/// Rows of every batch but the last.
-pub(crate) const BATCH_ROWS: usize = 65_536;
-
-/// Data that is read batch by batch, as often as needed.
-pub(crate) trait Batches: Sync {
-    fn len(&self) -> usize;
-    fn dim(&self) -> usize;
-    fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()>;
-}
-
-/// A matrix in memory as a source of batches.
-pub(crate) struct Matrix<'a>(pub(crate) Embeddings<'a>);
-
-impl Batches for Matrix<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
-
-    fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
-        let dim = self.0.dim();
-        self.0.values().chunks(BATCH_ROWS * dim).try_for_each(|rows| each(Embeddings::new(rows, dim)))
-    }
-}
 
 /// How points of the space are shifted and scaled.
 pub(crate) struct Frame {
@@ -88,7 +60,7 @@ pub(crate) struct Sample {
 
 /// The examples, for as many passes as are needed.
 pub(crate) struct Source<'a> {
-    batches: &'a dyn Batches,
+    rows: &'a dyn Rows,
     pub(crate) frame: Frame,
     /// All points, prepared, if they are kept.
     kept: Option<Vec<f32>>,
@@ -99,14 +71,14 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Looks at all examples once, or twice if they are to be kept; takes a sample of at most `sample` of them.
     pub(crate) fn new(
-        batches: &'a dyn Batches,
+        rows: &'a dyn Rows,
         space: Space,
         keep: bool,
         sample: usize,
         workers: &'a Workers,
         services: &'a Services<'a>,
     ) -> Result<(Self, Sample)> {
-        let (n, dim) = (batches.len(), batches.dim());
+        let (n, dim) = (rows.len(), rows.dim());
         let mut drawn = match sample < n {
             true => {
                 let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
@@ -116,12 +88,12 @@ impl<'a> Source<'a> {
             false => (0..n).collect(),
         };
         drawn.sort_unstable();
-        let mut rows = Vec::with_capacity(drawn.len() * dim);
+        let mut sample = Vec::with_capacity(drawn.len() * dim);
         let (mut drawn, mut first) = (drawn.into_iter().peekable(), 0);
         let (mut mean, mut largest) = (vec![0.0; dim], 0.0f32);
-        batches.pass(&mut |batch| {
+        rows.pass(&mut |batch| {
             while let Some(row) = drawn.next_if(|&row| row < first + batch.len()) {
-                rows.extend_from_slice(batch.row(row - first));
+                sample.extend_from_slice(batch.row(row - first));
             }
             first += batch.len();
             let totals = workers.map(batch.values().chunks(BLOCK * dim), |block| {
@@ -148,11 +120,11 @@ impl<'a> Source<'a> {
         let reach = 2.0 * f64::from(largest);
         let scale = if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 };
         let frame = Frame { space, mean, scale };
-        let mut points = rows.clone();
+        let mut points = sample.clone();
         space.enter(&mut points, dim);
         frame.prepare(&mut points);
 
-        let mut source = Self { batches, frame, kept: None, workers, services };
+        let mut source = Self { rows, frame, kept: None, workers, services };
         if keep {
             let mut kept = Vec::with_capacity(n * dim);
             source.pass(&mut |batch| {
@@ -161,15 +133,15 @@ impl<'a> Source<'a> {
             })?;
             source.kept = Some(kept);
         }
-        Ok((source, Sample { rows, points }))
+        Ok((source, Sample { rows: sample, points }))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.batches.len()
+        self.rows.len()
     }
 
     pub(crate) fn dim(&self) -> usize {
-        self.batches.dim()
+        self.rows.dim()
     }
 
     /// Calls `each` with all points, prepared, in order: every batch but the last has [`BATCH_ROWS`].
@@ -179,7 +151,7 @@ impl<'a> Source<'a> {
             return kept.chunks(BATCH_ROWS * dim).try_for_each(each);
         }
         let mut buffer = Vec::new();
-        self.batches.pass(&mut |batch| {
+        self.rows.pass(&mut |batch| {
             buffer.clear();
             buffer.extend_from_slice(batch.values());
             self.workers.map(buffer.chunks_mut(BLOCK * dim), |block| {
@@ -215,7 +187,7 @@ mod tests {
     fn kept_or_read_anew_the_points_are_the_same() {
         let dim = 3;
         let values = examples::uniform(BATCH_ROWS + 5000, dim, 1);
-        let matrix = Matrix(Embeddings::new(&values, dim));
+        let matrix = Embeddings::new(&values, dim);
         for normalize in [Normalize::None, Normalize::L2] {
             let space = Space { normalize, ..Space::default() };
             let (workers, services) = (Workers::alone(), Services::none());
@@ -233,7 +205,7 @@ mod tests {
 
     #[test]
     fn points_are_centred_and_can_be_restored() {
-        let matrix = Matrix(Embeddings::new(&[1.0, 10.0, 2.0, 30.0], 2));
+        let matrix = Embeddings::new(&[1.0, 10.0, 2.0, 30.0], 2);
         let (workers, services) = (Workers::alone(), Services::none());
         let (source, sample) = Source::new(&matrix, Space::default(), true, 9, &workers, &services).unwrap();
         assert_eq!(collect(&source), [-0.5 / 64.0, -10.0 / 64.0, 0.5 / 64.0, 10.0 / 64.0]);

@@ -6,7 +6,7 @@
 //! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
 //! [`LOOK`] examples, another part of the sample for every restart.
 
-use compflow_api::{Clusterer, Embeddings, Error, Result, Services, Sets, Task};
+use compflow_api::{Clusterer, Embeddings, Error, Result, Services, Sets, StreamTask};
 use ndarray::ArrayView2;
 use rand::{Rng, RngExt};
 
@@ -116,12 +116,12 @@ impl Starts<'_> {
     pub(crate) fn found_by(
         &self,
         clusterer: &dyn Clusterer,
-        task: &Task<'_>,
+        task: &StreamTask<'_>,
         rng: &mut impl Rng,
         services: &Services<'_>,
     ) -> Result<Vec<f32>> {
         let dim = self.model.dim;
-        let task = Task { embeddings: Embeddings::new(&self.sample.rows, dim), ..*task };
+        let task = task.with(Embeddings::new(&self.sample.rows, dim));
         let found = clusterer.cluster(&task, services).map_err(|error| error.context("`init`"))?;
         if found.assignments.len() != self.len() {
             return Err(Error::new("`init`: the clusterer did not give every example a set"));
