@@ -274,7 +274,9 @@ mod tests {
             assert_eq!(labels, expected);
             assert_eq!(totals.changed, labels.iter().filter(|label| **label != 0).count() as u64);
             assert_eq!(totals.counts.iter().sum::<u64>(), n as u64);
-            assert!((totals.inertia(points.scatter(), &centres) - inertia).abs() <= 1e-12 * points.scatter().max(1.0));
+            assert!(
+                (totals.inertia(points.scatter(), &centres) - inertia).abs() <= 1e-12 * points.scatter().max(1.0)
+            );
             let means = naive::means(&rows, &labels, &wide(&centres), dim);
             for (found, expected) in totals.means(&centres).iter().zip(means) {
                 assert!((f64::from(*found) - expected).abs() < 1e-7);

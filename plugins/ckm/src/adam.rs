@@ -33,7 +33,12 @@ impl Adam {
     ///
     /// # Errors
     /// Those of the composer where the singletons are.
-    pub(crate) fn step(&mut self, objective: &Objective<'_>, rest: f64, singletons: &mut Vec<f32>) -> Result<usize> {
+    pub(crate) fn step(
+        &mut self,
+        objective: &Objective<'_>,
+        rest: f64,
+        singletons: &mut Vec<f32>,
+    ) -> Result<usize> {
         let value = objective.value(singletons)?;
         let root = (rest + value.f).max(0.0).sqrt();
         if root == 0.0 {

@@ -8,20 +8,21 @@
 //!
 //! The paper's algorithm 3 with another optimiser; see `restarts` for what is done when.
 
+use std::sync::OnceLock;
+
 use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
     Result, Services, Sets, StreamTask, Task, register,
 };
 use compflow_kernels::workers::Workers;
+use rand_chacha::ChaCha8Rng;
 
 use crate::objective::Model;
 use crate::params::{Init, Optimizer, Params, Settings, Start};
-use crate::restarts::{Method, Run, Search, State, count_sets};
+use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets};
 use crate::source::Source;
 use crate::start::Starts;
 
-/// Restarts that run together; it bounds the memory for their sums.
-const WINDOW: usize = 128;
 /// Below this many products in a round of all restarts together, starting threads is not worth it.
 const TINY: usize = 1 << 18;
 
@@ -104,7 +105,9 @@ impl Ckm {
             .require_memory(self.memory(n, dim, degree), "lower `k`, the degree or `restarts`, or set `stream`")?;
         let composer = match degree {
             1 => &Nothing as &dyn Composer,
-            _ => task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?,
+            _ => {
+                task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?
+            }
         };
         services.log(Level::Info, format!("{}, {count} compositions of up to {degree}", self.settings));
 
@@ -128,34 +131,36 @@ impl Ckm {
             prune: self.settings.prune && self.settings.optimizer == Optimizer::Lbfgs,
             workers: &workers,
             seed: services.seed,
+            scatter: OnceLock::new(),
         };
-        let (mut best, mut scatter, mut given_up) = (None::<Run>, None, 0);
-        for first in (0..restarts).step_by(WINDOW) {
-            let window = first..restarts.min(first.saturating_add(WINDOW));
-            let lowest = best.as_ref().map_or(f64::INFINITY, |best| best.ssd);
-            let start = |stream: usize, rng: &mut rand_chacha::ChaCha8Rng| match (&self.initial, &self.settings.init) {
-                (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
-                (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
-                _ => starts.plusplus(Vec::new(), rng),
-            };
-            let progress = |done: usize| {
-                services.progress(first.saturating_mul(max_iter) + done, restarts.saturating_mul(max_iter))
-            };
-            let runs = workers.enter(|| search.run(window, start, lowest, &mut scatter, progress))?;
-            given_up += runs.iter().filter(|run| run.state == State::GivenUp).count();
-            for run in runs {
-                if best.as_ref().is_none_or(|best| run.ssd < best.ssd) {
-                    best = Some(run);
+        let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.settings.init) {
+            (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
+            (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
+            _ => starts.plusplus(Vec::new(), rng),
+        };
+        let (best, given_up) = workers.enter(|| {
+            let (mut best, mut given_up) = search.best_of(restarts, start, None)?;
+            // Where the order of composing matters, the right singletons may have been found in a wrong order.
+            while degree > 2 && starts.order_matters(&best.singletons)? {
+                let swaps = starts.swaps(&best.singletons, restarts, services.seed);
+                let swapped = |stream: usize, _: &mut ChaCha8Rng| Ok(swaps[stream].clone());
+                let before = best.ssd;
+                let lost;
+                (best, lost) = search.best_of(swaps.len(), swapped, Some(best))?;
+                given_up += lost;
+                if before - best.ssd <= tol.max(ROUNDING) * before {
+                    break;
                 }
             }
-        }
-        let best = best.ok_or_else(|| Error::new("`restarts` must be at least 1"))?;
+            Ok::<_, Error>((best, given_up))
+        })?;
         services.log(
             Level::Info,
             format!("restart {} of {restarts} has the lowest SSD; {given_up} were given up early", best.stream),
         );
         if best.diverged > 0 {
-            let text = format!("{} diverging steps of the restart that won were taken back and shortened", best.diverged);
+            let text =
+                format!("{} diverging steps of the restart that won were taken back and shortened", best.diverged);
             services.log(Level::Warn, text);
         }
         self.clustering(&search, &best, services)

@@ -25,6 +25,8 @@ mod params;
 mod restarts;
 mod source;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub use ckm::Ckm;
 pub use params::{ClustererParams, Init, Optimizer, Params, Preset, Start};

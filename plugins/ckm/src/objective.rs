@@ -98,9 +98,7 @@ impl<'a> Objective<'a> {
         for (row, norm, count, mean) in self.each(&value.composed) {
             let start = grad.len();
             let factor = if norm > 0.0 { 1.0 / norm } else { 1.0 };
-            grad.extend(
-                row.iter().zip(mean).map(|(&m, mean)| 2.0 * count * (f64::from(m) * factor - mean)),
-            );
+            grad.extend(row.iter().zip(mean).map(|(&m, mean)| 2.0 * count * (f64::from(m) * factor - mean)));
             if self.model.space.normalize == Normalize::L2 {
                 // u = m/‖m‖ turns only: what points along u is lost, and the rest is divided by ‖m‖.
                 let grad = &mut grad[start..];
@@ -211,7 +209,8 @@ mod tests {
     fn huge_and_tiny_numbers_have_gradients() {
         for size in [1e30, 1e-30] {
             let singletons = [size as f32, 0.0];
-            let model = Model { composer: &Plain::Sum, space: Space::default(), dim: 2, services: &Services::none() };
+            let model =
+                Model { composer: &Plain::Sum, space: Space::default(), dim: 2, services: &Services::none() };
             let objective = Objective::new(model, Sets::all_up_to(1, 1), vec![1e9], vec![0.0, 0.0]);
             let value = objective.value(&singletons).unwrap();
             let grad = objective.gradient(&singletons, &value).unwrap();

@@ -11,6 +11,8 @@
 //! next [`HORIZON`] rounds each brought as much as the better of its last two rounds did. It is looked at after
 //! [`GRACE`] rounds at the earliest.
 
+use std::sync::OnceLock;
+
 use compflow_api::{BATCH_ROWS, Error, Result, Sets};
 use compflow_kernels::assign::{Tiles, Totals, assign_rows};
 use compflow_kernels::workers::Workers;
@@ -32,6 +34,10 @@ const STEPS: usize = 30;
 /// A descent ends at a step that brings less than this part of what the steps before it did: the next assignment
 /// changes the problem anyway.
 const PART: f64 = 0.02;
+/// Restarts that run together; it bounds the memory for their sums.
+pub(crate) const WINDOW: usize = 128;
+/// A decrease by less than this part of the SSD is as good as none: distances are those of f32.
+pub(crate) const ROUNDING: f64 = 1e-9;
 /// Restarts that take turns with a piece of the data while it is in the cache.
 const TOGETHER: usize = 8;
 /// Rows in such a piece.
@@ -40,6 +46,8 @@ const CHUNK: usize = 1024;
 const BLOCK: usize = 4096;
 /// Numbers that the sums of all blocks of a batch together should not exceed: 64 MiB of f64.
 const PARTIAL_NUMBERS: usize = 1 << 23;
+/// Halvings of a move that diverged.
+const MOST_HALVINGS: usize = 30;
 /// An example that is nearer to its centre than this part of the mean squared distance from the mean lies on it.
 const ON_CENTRE: f64 = 1e-9;
 
@@ -63,6 +71,8 @@ pub(crate) struct Search<'a> {
     pub(crate) prune: bool,
     pub(crate) workers: &'a Workers,
     pub(crate) seed: u64,
+    /// Σ‖x‖² of all points, once it is known.
+    pub(crate) scatter: OnceLock<f64>,
 }
 
 /// Where a restart is.
@@ -128,59 +138,78 @@ impl Run {
 }
 
 impl Search<'_> {
-    /// Runs the restarts `streams`, each from its start; returns them in order. `lowest` is an SSD that another restart
-    /// has reached before. `progress` is told after every round how many are done or no longer needed.
+    /// The restart with the lowest SSD of `best` and `restarts` others, each from its start, the first of equal ones;
+    /// and how many were given up.
     ///
     /// # Errors
-    /// Those of the composer and of the source.
-    pub(crate) fn run(
+    /// Those of the composer and of the source, and that the work is no longer wanted.
+    pub(crate) fn best_of(
+        &self,
+        restarts: usize,
+        start: impl Fn(usize, &mut ChaCha8Rng) -> Result<Vec<f32>> + Sync + Send,
+        mut best: Option<Run>,
+    ) -> Result<(Run, usize)> {
+        let mut given_up = 0;
+        for first in (0..restarts).step_by(WINDOW) {
+            let runs =
+                self.run(first..restarts.min(first.saturating_add(WINDOW)), restarts, &start, best.as_ref())?;
+            given_up += runs.iter().filter(|run| run.state == State::GivenUp).count();
+            for run in runs {
+                if best.as_ref().is_none_or(|best| run.ssd < best.ssd) {
+                    best = Some(run);
+                }
+            }
+        }
+        Ok((best.ok_or_else(|| Error::new("there were no restarts"))?, given_up))
+    }
+
+    /// Runs the restarts `streams` of `restarts`; returns them in order.
+    fn run(
         &self,
         streams: std::ops::Range<usize>,
+        restarts: usize,
         start: impl Fn(usize, &mut ChaCha8Rng) -> Result<Vec<f32>> + Sync + Send,
-        mut lowest: f64,
-        scatter: &mut Option<f64>,
-        mut progress: impl FnMut(usize) -> Result<()>,
+        best: Option<&Run>,
     ) -> Result<Vec<Run>> {
+        let before = streams.start.saturating_mul(self.max_iter);
         let mut runs = self.workers.map(streams, |stream| {
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             rng.set_stream(stream as u64);
             Run::new(stream, start(stream, &mut rng)?, self)
         })?;
         let all = runs.len();
+        let mut lowest = best.map_or(f64::INFINITY, |best| best.ssd);
         loop {
             let mut running: Vec<&mut Run> = runs.iter_mut().filter(|run| run.state == State::Running).collect();
             if running.is_empty() {
                 return Ok(runs);
             }
-            let scatter = self.assign(&mut running, all, scatter)?;
+            let scatter = self.assign(&mut running, all)?;
             self.workers.map(running, |run| self.advance(run, scatter))?;
             lowest = runs.iter().map(|run| run.ssd).fold(lowest, f64::min);
-            let hopeless = |run: &Run| {
-                self.prune && run.state == State::Running && run.trace.len() >= GRACE && run.hope() > lowest
-            };
             for run in &mut runs {
-                if hopeless(run) {
+                let due = self.prune && run.state == State::Running && run.trace.len() >= GRACE;
+                if due && run.hope() > lowest {
                     run.state = State::GivenUp;
                 }
             }
             let done = |run: &Run| if run.state == State::Running { run.trace.len() } else { self.max_iter };
-            progress(runs.iter().map(done).sum())?;
+            let done = runs.iter().map(done).fold(before, usize::saturating_add);
+            self.starts.model.services.progress(done, restarts.saturating_mul(self.max_iter))?;
         }
     }
 
     /// Assigns all examples for each of `running`, in one pass; returns Σ‖x‖². `all` is how many restarts there were
     /// at the beginning: blocks do not change because some have ended.
-    fn assign(&self, running: &mut [&mut Run], all: usize, scatter: &mut Option<f64>) -> Result<f64> {
+    fn assign(&self, running: &mut [&mut Run], all: usize) -> Result<f64> {
         let (dim, sets) = (self.source.dim(), self.sets.len());
         let numbers = all.saturating_mul(sets).saturating_mul(dim + 1);
         let blocks = (PARTIAL_NUMBERS / numbers.max(1)).clamp(1, BATCH_ROWS / BLOCK).next_power_of_two();
         let block_rows = BATCH_ROWS / blocks;
-        let tiles: Vec<Tiles> = running
-            .iter()
-            .map(|run| Tiles::new(&self.source.frame.prepared(&run.centres), dim))
-            .collect();
+        let tiles: Vec<Tiles> =
+            running.iter().map(|run| Tiles::new(&self.source.frame.prepared(&run.centres), dim)).collect();
         let mut totals: Vec<Totals> = running.iter().map(|_| Totals::zero(sets, dim)).collect();
-        let known = *scatter;
+        let known = self.scatter.get();
         let mut sum = 0.0;
         self.source.pass(&mut |batch| {
             let blocks: Vec<&[f32]> = batch.chunks(block_rows * dim).collect();
@@ -210,7 +239,7 @@ impl Search<'_> {
         for (run, totals) in running.iter_mut().zip(totals) {
             run.totals = totals;
         }
-        Ok(*scatter.get_or_insert(sum))
+        Ok(*self.scatter.get_or_init(|| sum))
     }
 
     /// Judges the assignment and moves the singletons, unless the restart is at its end.
@@ -231,8 +260,7 @@ impl Search<'_> {
             Method::Adam { .. } => {
                 if run.trace.len() == self.max_iter {
                     let change = before.map_or(0.0, |before| (before - run.ssd).abs());
-                    run.state =
-                        if change <= self.tol * run.ssd { State::Converged } else { State::Ended };
+                    run.state = if change <= self.tol * run.ssd { State::Converged } else { State::Ended };
                     if run.ssd < run.best.0 {
                         run.best = (run.ssd, run.singletons.clone());
                     }
@@ -246,7 +274,7 @@ impl Search<'_> {
         }
         let moved = self.reseed(run, scatter)?;
         if let Method::Lbfgs = self.method {
-            let small = before.is_some_and(|before| before - run.ssd <= self.tol * before);
+            let small = before.is_some_and(|before| before - run.ssd <= self.tol.max(ROUNDING) * before);
             if small && !moved {
                 run.state = State::Converged;
                 return Ok(());
@@ -256,7 +284,7 @@ impl Search<'_> {
                 return Ok(());
             }
         }
-        let objective = self.objective(run);
+        let (objective, from) = (self.objective(run), run.singletons.clone());
         let unit = self.source.frame.restore_squared(1.0);
         let improved = match (self.method, &mut run.adam) {
             (Method::Adam { steps, .. }, Some(adam)) => {
@@ -277,6 +305,25 @@ impl Search<'_> {
             run.state = State::Converged;
             return Ok(());
         }
+        self.compose(run, from)
+    }
+
+    /// Composes the centres. Those that have examples are finite, as the descent saw to it; if another is not, the
+    /// singletons go back half of their way until all are, in the end to `from`.
+    fn compose(&self, run: &mut Run, from: Vec<f32>) -> Result<()> {
+        for _ in 0..MOST_HALVINGS {
+            match self.starts.model.centres(&run.singletons, self.sets) {
+                Err(Error::Failed(_)) => {
+                    run.diverged += 1;
+                    run.singletons.iter_mut().zip(&from).for_each(|(to, from)| *to = *from + (*to - from) / 2.0);
+                }
+                centres => {
+                    run.centres = centres?;
+                    return Ok(());
+                }
+            }
+        }
+        run.singletons = from;
         run.centres = self.starts.model.centres(&run.singletons, self.sets)?;
         Ok(())
     }

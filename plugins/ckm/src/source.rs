@@ -191,8 +191,7 @@ mod tests {
         for normalize in [Normalize::None, Normalize::L2] {
             let space = Space { normalize, ..Space::default() };
             let (workers, services) = (Workers::alone(), Services::none());
-            let source =
-                |keep: bool, workers| Source::new(&matrix, space, keep, 100, workers, &services).unwrap();
+            let source = |keep: bool, workers| Source::new(&matrix, space, keep, 100, workers, &services).unwrap();
             let (kept, sample) = source(true, &workers);
             let threads = Workers::new(3).unwrap();
             let (read, again) = source(false, &threads);

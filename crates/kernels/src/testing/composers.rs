@@ -62,11 +62,9 @@ impl Plain {
             ((0..a.len()).map(to_a).collect(), (0..a.len()).map(to_b).collect())
         };
         match self {
-            Self::Max => {
-                both(&|at| if a[at] >= b[at] { grad[at] } else { 0.0 }, &|at| {
-                    if a[at] >= b[at] { 0.0 } else { grad[at] }
-                })
-            }
+            Self::Max => both(&|at| if a[at] >= b[at] { grad[at] } else { 0.0 }, &|at| {
+                if a[at] >= b[at] { 0.0 } else { grad[at] }
+            }),
             Self::Sum => both(&|at| grad[at], &|at| grad[at]),
             Self::Mean => both(&|at| grad[at] / 2.0, &|at| grad[at] / 2.0),
             Self::Bilinear { linear, product, .. } => {
