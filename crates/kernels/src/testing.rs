@@ -2,4 +2,5 @@
 
 pub mod examples;
 pub mod naive;
+pub mod propagation;
 pub mod watcher;

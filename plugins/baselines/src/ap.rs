@@ -13,8 +13,6 @@
 
 mod messages;
 #[cfg(test)]
-mod naive;
-#[cfg(test)]
 mod reference;
 mod refine;
 
@@ -307,8 +305,8 @@ mod tests {
 
     use super::*;
     use compflow_kernels::preference::Target;
-    use compflow_kernels::testing::examples;
     use compflow_kernels::testing::watcher::Watcher;
+    use compflow_kernels::testing::{examples, propagation};
 
     fn ap(params: Params) -> Ap {
         Ap::new(params, &Services::none()).unwrap()
@@ -342,7 +340,7 @@ mod tests {
             let mut messages = Messages::new(&similarities, damping);
             for iterations in 1..=30 {
                 messages.pass(&workers, &services).unwrap();
-                let expected = naive::pass(&wide, n, damping, iterations);
+                let expected = propagation::pass(&wide, n, damping, iterations);
                 for (found, expected) in messages.responsibilities().iter().zip(&expected.responsibilities) {
                     assert!((f64::from(*found) - expected).abs() < 2e-5, "{iterations}: {found} {expected}");
                 }

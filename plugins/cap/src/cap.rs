@@ -6,6 +6,9 @@
 //! then every example gets the nearest composition of exemplars (`solution`). Cost per iteration: one look at all
 //! n·|C| similarities.
 
+#[cfg(test)]
+mod tests;
+
 use compflow_api::{
     Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Level, Result, Services, Sets, Task,
     register,
@@ -209,12 +212,12 @@ impl Cap {
         found.solution = match self.extension {
             Extension::NearestExemplar => examples.assign(exemplars)?,
             Extension::NearestMember => {
-                let members = examples.nearest(m, |at| vec![drawn[at]])?;
-                let mut labels: Vec<u32> = members.iter().map(|&at| inside.labels[at as usize]).collect();
+                let members = examples.nearest(examples.rows(), m, |at| vec![drawn[at]], &workers)?;
+                let mut labels: Vec<u32> = members.iter().map(|&(_, at)| inside.labels[at as usize]).collect();
                 // Even if it is equal to another of the subset.
                 drawn.iter().zip(&inside.labels).for_each(|(&row, &label)| labels[row as usize] = label);
                 let objective = examples.objective(&exemplars, &inside.sets, &labels)?;
-                Solution { exemplars, sets: inside.sets, labels, objective }
+                Solution::new(exemplars, inside.sets, labels, objective)
             }
         };
         Ok(clustering(found))
@@ -227,7 +230,7 @@ fn extension_memory(n: usize, dim: usize) -> u64 {
 }
 
 fn clustering(found: Found) -> Clustering {
-    let Solution { exemplars, sets, labels, objective } = found.solution;
+    let Solution { exemplars, sets, labels, objective, .. } = found.solution;
     let mut used: Vec<u32> = (0..exemplars.len() as u32).chain(labels.iter().copied()).collect();
     used.sort_unstable();
     used.dedup();

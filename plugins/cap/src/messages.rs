@@ -16,6 +16,13 @@
 //! would leave to chance. An iteration brings δ up to date from the columns' sums of the iteration before, finds the
 //! maxima of its rows and sums up the new ρ. State: two matrices, examples × candidates.
 
+#[cfg(test)]
+mod literal;
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
 use compflow_api::{Result, Services};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};

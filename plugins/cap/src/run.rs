@@ -117,11 +117,10 @@ impl Setting {
                 )?,
             }
         };
-        self.warn(&run, similarities, services);
-
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let solution = examples.refine(run.exemplars)?;
+        let solution = examples.refine(run.exemplars.clone(), matches!(self.rule, Rule::Clusters(_)))?;
+        self.warn(&run, solution.exemplars.len(), n, services);
         let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
         Ok(Found { solution, preferences, converged: run.converged, trace })
     }
@@ -138,7 +137,10 @@ impl Setting {
         services: &Services<'_>,
         (done, total): (usize, usize),
     ) -> Result<Run> {
-        let preferences: Vec<f32> = preferences.iter().map(|value| *value as f32).collect();
+        // Whatever costs more than the distances of all from one is not worth a second exemplar; numbers far beyond that
+        // would only use up the digits of messages.
+        let lowest = -4.0 * similarities.extent().1;
+        let preferences: Vec<f32> = preferences.iter().map(|value| value.max(lowest) as f32).collect();
         let mut messages = Messages::new(similarities, &preferences, noise, damping);
         let mut trace = Vec::new();
         // The iterations that had the present choices, the last included.
@@ -206,9 +208,8 @@ impl Setting {
     }
 
     /// Says what about a result may not be as wanted.
-    fn warn(&self, run: &Run, similarities: &Similarities, services: &Services<'_>) {
+    fn warn(&self, run: &Run, found: usize, n: usize, services: &Services<'_>) {
         let warn = |text: String| services.log(Level::Warn, text);
-        let (found, n) = (run.exemplars.len(), similarities.len());
         if run.undecided {
             warn(format!(
                 "cap found no exemplar in {} iterations and took the best; raise `damping` or `max_iter`",

@@ -84,6 +84,30 @@ impl Similarities {
         Ok(new)
     }
 
+    /// Similarities made up for a test: of `n` examples, all of them candidates, to sets of at most `degree`.
+    #[cfg(test)]
+    pub(crate) fn made_up(n: usize, degree: usize, similarity: impl Fn(usize, &[u32]) -> f32) -> Self {
+        let points = Points::new(vec![0.0; n], 1, n, &Workers::alone(), &Services::none()).unwrap();
+        let (columns, wide): (Vec<u32>, usize) = ((0..n as u32).collect(), width(n));
+        let compositions = Compositions::new(n, degree);
+        let mut singles = vec![f32::NEG_INFINITY; n * wide];
+        let mut values = vec![f32::NEG_INFINITY; n * compositions.vectors() * LANES];
+        for row in 0..n {
+            for &column in &columns {
+                singles[row * wide + column as usize] = similarity(row, &[column]);
+            }
+            for segment in 0..compositions.len() {
+                for first in 0..compositions.length(segment) {
+                    let set: Vec<u32> = compositions.set(segment, first).map(|at| at as u32).collect();
+                    let at = (row * compositions.vectors() + compositions.start(segment)) * LANES + first;
+                    values[at] = similarity(row, &set);
+                }
+            }
+        }
+        let own = columns.clone();
+        Self { points, columns, own, singles, compositions, composed: Composed::Stored(values), rooted: false }
+    }
+
     fn compose(
         &self,
         task: &Task<'_>,
@@ -159,7 +183,7 @@ impl Similarities {
         }
     }
 
-    /// S(i, c) for c a segment's rest and `first`, whose tile is known to be `tile` if any.
+    /// S(i, c) for c a segment's rest and `first`.
     #[inline(always)]
     pub(crate) fn composed(&self, row: usize, segment: usize, first: usize) -> f32 {
         let vector = self.compositions.start(segment) + first / LANES;

@@ -20,7 +20,9 @@ const BATCH: usize = 64;
 const ROWS: usize = 64;
 /// Rounds of moving exemplars and assigning anew, at most.
 const ROUNDS: usize = 10;
-/// What a move must gain, as a share of what is at stake: above the rounding of f32.
+/// Comparisons beyond which no exemplar is taken away.
+const LONG: usize = 1 << 30;
+/// What a change must gain, as a share of what is at stake: above the rounding of f32.
 const GAIN: f64 = 1e-6;
 
 /// Who belongs where.
@@ -32,8 +34,17 @@ pub(crate) struct Solution {
     pub(crate) sets: Sets,
     /// The set of every example; an exemplar has itself.
     pub(crate) labels: Vec<u32>,
+    /// How near each is to its set, in the units of products; 0 for exemplars.
+    similarities: Vec<f32>,
     /// Σ S(i, c_i), in the user's units.
     pub(crate) objective: f64,
+}
+
+impl Solution {
+    /// With labels from elsewhere.
+    pub(crate) fn new(exemplars: Vec<u32>, sets: Sets, labels: Vec<u32>, objective: f64) -> Self {
+        Self { exemplars, sets, labels, similarities: Vec::new(), objective }
+    }
 }
 
 /// The examples that are to be assigned.
@@ -59,11 +70,21 @@ impl<'a> Examples<'a> {
         Self { task, space: task.points(), points, preferences, workers, services }
     }
 
-    /// Assigns all examples to these exemplars, then moves exemplars within their clusters for as long as that raises
-    /// the objective.
-    pub(crate) fn refine(&self, exemplars: Vec<u32>) -> Result<Solution> {
+    /// Assigns all examples to these exemplars, then takes exemplars away and moves them within their clusters for as
+    /// long as that raises the objective. With degree 1, exemplars only move, and once, as in affinity propagation; if
+    /// there shall be so many, none is taken away.
+    pub(crate) fn refine(&self, exemplars: Vec<u32>, so_many: bool) -> Result<Solution> {
         let mut solution = self.assign(exemplars)?;
-        for _ in 0..ROUNDS {
+        let alone = self.task.degree == 1;
+        for _ in 0..if alone { 1 } else { ROUNDS } {
+            while !alone && !so_many {
+                let Some(fewer) = self.take_away(&solution)? else { break };
+                let next = self.assign(fewer)?;
+                if next.objective <= solution.objective {
+                    break;
+                }
+                solution = next;
+            }
             let moved = self.move_exemplars(&solution)?;
             if moved == solution.exemplars {
                 break;
@@ -77,40 +98,75 @@ impl<'a> Examples<'a> {
         Ok(solution)
     }
 
+    /// The exemplars without the one whose preference is better saved, if there is one: messages tend to leave one too
+    /// many. None if looking for it would take too long.
+    fn take_away(&self, solution: &Solution) -> Result<Option<Vec<u32>>> {
+        let Solution { exemplars, sets, labels, .. } = solution;
+        let work = labels.len().saturating_mul(sets.len()).saturating_mul(exemplars.len());
+        if exemplars.len() == 1 || work > LONG {
+            return Ok(None);
+        }
+        let gains = self.workers.map(0..exemplars.len() as u32, |at| {
+            let affected: Vec<u32> = (0..labels.len() as u32)
+                .filter(|&row| sets[labels[row as usize] as usize].contains(&at))
+                .collect();
+            let others: Vec<usize> = (0..sets.len()).filter(|&set| !sets[set].contains(&at)).collect();
+            let (points, norms) = self.gather(&affected);
+            let rows = Rows { values: &points, norms: &norms, ..self.rows() };
+            let next =
+                self.nearest(rows, others.len(), |set| rows_of(&sets[others[set]], exemplars), &Workers::alone())?;
+            let before: f64 = affected.iter().map(|&row| f64::from(solution.similarities[row as usize])).sum();
+            let after: f64 = next.iter().map(|(similarity, _)| f64::from(*similarity)).sum();
+            let cost = self.preferences[exemplars[at as usize] as usize] * self.scale();
+            Ok((after - (before + cost), GAIN * (before + cost).abs()))
+        })?;
+        let worth = (0..exemplars.len()).filter(|&at| gains[at].0 > gains[at].1);
+        let best = worth.reduce(|best, at| if gains[at].0 > gains[best].0 { at } else { best });
+        Ok(best.map(|best| [&exemplars[..best], &exemplars[best + 1..]].concat()))
+    }
+
     /// Gives every example the nearest composition of these exemplars, and every exemplar itself.
     pub(crate) fn assign(&self, exemplars: Vec<u32>) -> Result<Solution> {
         let sets = Sets::all_up_to(exemplars.len(), self.task.degree);
         // With nobody left to be assigned, nothing needs composing.
-        let mut labels = match exemplars.len() == self.points.len() {
-            true => vec![0; exemplars.len()],
-            false => self.nearest(sets.len(), |set| rows_of(&sets[set], &exemplars))?,
+        let nearest = match exemplars.len() == self.points.len() {
+            true => vec![(0.0, 0); exemplars.len()],
+            false => self.nearest(self.rows(), sets.len(), |set| rows_of(&sets[set], &exemplars), self.workers)?,
         };
+        let (mut similarities, mut labels): (Vec<f32>, Vec<u32>) = nearest.into_iter().unzip();
         for (label, &exemplar) in exemplars.iter().enumerate() {
             labels[exemplar as usize] = label as u32;
+            similarities[exemplar as usize] = 0.0;
         }
         let objective = self.objective(&exemplars, &sets, &labels)?;
-        Ok(Solution { exemplars, sets, labels, objective })
+        Ok(Solution { exemplars, sets, labels, similarities, objective })
     }
 
-    /// Of `count` sets of examples the one that is nearest to each example, the first of equally near ones.
-    pub(crate) fn nearest(&self, count: usize, set: impl Fn(usize) -> Vec<u32> + Sync + Send) -> Result<Vec<u32>> {
-        let (mut nearest, arch) = (vec![(f32::NEG_INFINITY, 0); self.points.len()], Arch::new());
+    /// Of `count` sets of examples the one that is nearest to each row, the first of equally near ones, and how similar.
+    pub(crate) fn nearest(
+        &self,
+        rows: Rows<'_>,
+        count: usize,
+        set: impl Fn(usize) -> Vec<u32> + Sync + Send,
+        workers: &Workers,
+    ) -> Result<Vec<(f32, u32)>> {
+        let (mut nearest, arch) = (vec![(f32::NEG_INFINITY, 0); rows.norms.len()], Arch::new());
         for batch in (0..count).step_by(CHUNK * BATCH) {
             let starts = (batch..count.min(batch + CHUNK * BATCH)).step_by(CHUNK);
-            let composed = self.workers.map(starts, |start| {
+            let composed = workers.map(starts, |start| {
                 self.services.check_cancelled()?;
                 self.compose(&(start..count.min(start + CHUNK)).map(&set).collect())
             })?;
-            self.workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
+            workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
                 self.services.check_cancelled()?;
                 for (chunk, vectors) in composed.iter().enumerate() {
-                    let rows = self.rows().slice(block * ROWS, nearest.len());
+                    let rows = rows.slice(block * ROWS, nearest.len());
                     arch.dispatch(Nearest { rows, vectors, nearest, first: (batch + chunk * CHUNK) as u32 });
                 }
                 Ok(())
             })?;
         }
-        Ok(nearest.into_iter().map(|(_, set)| set).collect())
+        Ok(nearest)
     }
 
     /// Σ S(i, c_i), where every exemplar counts its preference.
@@ -183,18 +239,24 @@ impl<'a> Examples<'a> {
 
     /// Adds to each of `values` the similarities of these examples to one of the points in `vectors`.
     fn add_similarities(&self, rows: &[u32], vectors: &Vectors, values: &mut [f64]) -> Result<()> {
-        let (dim, arch) = (self.points.dim(), Arch::new());
+        let arch = Arch::new();
         for rows in rows.chunks(ROWS) {
             self.services.check_cancelled()?;
-            let points: Vec<f32> = rows.iter().flat_map(|&row| self.points.row(row as usize)).copied().collect();
-            let norms: Vec<f32> = rows.iter().map(|&row| self.points.norms()[row as usize]).collect();
-            let rows = Rows { values: &points, norms: &norms, dim, ..self.rows() };
+            let (points, norms) = self.gather(rows);
+            let rows = Rows { values: &points, norms: &norms, ..self.rows() };
             arch.dispatch(Sum { rows, vectors, values });
         }
         Ok(())
     }
 
-    fn rows(&self) -> Rows<'_> {
+    /// Some points and their norms, one after the other.
+    fn gather(&self, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
+        let points = rows.iter().flat_map(|&row| self.points.row(row as usize)).copied().collect();
+        (points, rows.iter().map(|&row| self.points.norms()[row as usize]).collect())
+    }
+
+    /// All points.
+    pub(crate) fn rows(&self) -> Rows<'_> {
         Rows {
             values: self.points.values(),
             norms: self.points.norms(),
