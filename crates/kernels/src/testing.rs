@@ -5,4 +5,5 @@
 pub mod composers;
 pub mod examples;
 pub mod naive;
+pub mod propagation;
 pub mod watcher;
