@@ -225,9 +225,10 @@ fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>)
     }
 }
 
-struct Checker<'a> {
-    environment: &'a Environment,
-    problems: &'a mut Vec<Problem>,
+/// Makes components and collects what is wrong with them.
+pub(crate) struct Checker<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) problems: &'a mut Vec<Problem>,
 }
 
 /// A component that could be made.
@@ -322,7 +323,7 @@ impl Checker<'_> {
         PlannedClusterer { name: clusterer.name.clone(), variants }
     }
 
-    fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
+    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
         let mut recipes = Vec::new();
         let mut metrics: Vec<Metric> = Vec::new();
         for component in evaluators {
@@ -376,7 +377,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open<'d>(&mut self, data: &'d Data, seed: u64) -> Option<OpenData<'d>> {
+    pub(crate) fn open<'d>(&mut self, data: &'d Data, seed: u64) -> Option<OpenData<'d>> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -494,7 +495,7 @@ fn with_defaults(schema: &str, params: &str) -> String {
 }
 
 /// Data whose loader is made and whose files are known.
-struct OpenData<'d> {
+pub(crate) struct OpenData<'d> {
     data: &'d Data,
     loader: ForeignLoader,
     /// For loaders that make data up.
@@ -522,7 +523,7 @@ impl OpenData<'_> {
         self.loader.load(&request, &services).map_err(|error| error.to_string())
     }
 
-    fn read(&self, environment: &Environment, threads: usize) -> Result<Dataset, String> {
+    pub(crate) fn read(&self, environment: &Environment, threads: usize) -> Result<Dataset, String> {
         let mut builder = Builder::new(true, environment.memory);
         for file in &self.files {
             let named = |text: String| match file {

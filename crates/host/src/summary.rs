@@ -26,7 +26,7 @@ pub(crate) struct Summary {
 }
 
 /// Scores of one clusterer on one data set, by trial.
-type Scores = BTreeMap<usize, f64>;
+pub(crate) type Scores = BTreeMap<usize, f64>;
 
 /// Summarises all scored rows: by data, metric and clusterer in the order of the pipeline.
 pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
@@ -73,12 +73,12 @@ pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
     entries
 }
 
-fn mean(scores: &Scores) -> f64 {
+pub(crate) fn mean(scores: &Scores) -> f64 {
     scores.values().sum::<f64>() / scores.len() as f64
 }
 
 /// s/√n with the sample's standard deviation s.
-fn standard_error(values: &[f64]) -> Option<f64> {
+pub(crate) fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
         return None;
@@ -89,7 +89,7 @@ fn standard_error(values: &[f64]) -> Option<f64> {
 }
 
 /// Two-sided p of the paired t-test on the trials that both have: t = mean(Δ) / se(Δ) with n-1 degrees of freedom.
-fn matched_pairs(a: &Scores, b: &Scores) -> Option<f64> {
+pub(crate) fn matched_pairs(a: &Scores, b: &Scores) -> Option<f64> {
     let differences: Vec<f64> = a.iter().filter_map(|(trial, value)| Some(value - b.get(trial)?)).collect();
     let se = standard_error(&differences)?;
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;

@@ -1,4 +1,4 @@
-//! The five tables of a run, as Polars dataframes written to Parquet.
+//! The six tables of a run, as Polars dataframes written to Parquet.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,12 +17,13 @@ use crate::summary::Summary;
 /// # Errors
 /// Naming the table that could not be written.
 pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<(), String> {
-    let tables: [(&str, PolarsResult<DataFrame>); 5] = [
+    let tables: [(&str, PolarsResult<DataFrame>); 6] = [
         ("runs", runs(plan, rows)),
         ("metrics", metrics(plan, rows)),
         ("summary", summary(entries)),
         ("assignments", assignments(plan, rows)),
         ("clusters", clusters(plan, rows)),
+        ("traces", traces(plan, rows)),
     ];
     let mut staged = Vec::new();
     for (name, table) in tables {
@@ -118,6 +119,20 @@ fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         Column::new("value".into(), flat().map(|(_, value)| *value).collect::<Vec<_>>()),
     ]);
     DataFrame::new(flat().count(), columns)
+}
+
+/// The objective after every iteration; a method that has none has no rows.
+fn traces(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let trace =
+        |row: &Row| row.outcome.as_ref().map_or_else(Vec::new, |found| found.clustering.diagnostics.trace.clone());
+    let traces: Vec<Vec<f64>> = rows.iter().map(trace).collect();
+    let mut columns = join_columns(plan, rows.iter().zip(&traces).map(|(row, trace)| (row, trace.len())));
+    let iterations: Vec<u32> = traces.iter().flat_map(|trace| 1..=trace.len() as u32).collect();
+    let objectives = traces.iter().flatten().map(|value| Some(*value).filter(|value| !value.is_nan()));
+    let height = iterations.len();
+    columns.push(Column::new("iteration".into(), iterations));
+    columns.push(Column::new("objective".into(), objectives.collect::<Vec<Option<f64>>>()));
+    DataFrame::new(height, columns)
 }
 
 fn summary(entries: &[Summary]) -> PolarsResult<DataFrame> {
