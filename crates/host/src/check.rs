@@ -55,6 +55,13 @@ pub(crate) struct PlannedClusterer {
     pub(crate) variants: Vec<Variant>,
 }
 
+impl PlannedClusterer {
+    /// Whether it is given the true sets.
+    pub(crate) fn knows_truth(&self) -> bool {
+        self.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    }
+}
+
 /// A clusterer with all parameters chosen.
 #[derive(Debug)]
 pub(crate) struct Variant {
@@ -561,9 +568,7 @@ fn check_dataset(
     if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
         return;
     }
-    let clusterer = clusterers.iter().find(|clusterer| {
-        clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
-    });
+    let clusterer = clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
     if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);

@@ -28,6 +28,9 @@ pub(crate) struct RunRecord {
     /// What the evaluators reported, in their order.
     #[serde(default)]
     pub(crate) metrics: Vec<MetricRecord>,
+    /// The clusterers that are given the truth.
+    #[serde(default)]
+    pub(crate) oracles: Vec<String>,
     /// What tuning chose: clusterer and parameters.
     pub(crate) tuned: BTreeMap<String, serde_json::Value>,
     pub(crate) seed: u64,
@@ -96,6 +99,12 @@ impl RunRecord {
             folder: plan.environment.folder.clone(),
             pipeline: plan.resolved.clone(),
             metrics: plan.metrics.iter().map(MetricRecord::from).collect(),
+            oracles: plan
+                .clusterers
+                .iter()
+                .filter(|planned| planned.knows_truth())
+                .map(|planned| planned.name.clone())
+                .collect(),
             tuned: BTreeMap::new(),
             seed: plan.seed,
             only: plan.only.clone(),

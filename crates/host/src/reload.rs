@@ -92,7 +92,8 @@ impl<'r> Again<'r> {
         let mut problems = Vec::new();
         let mut checker = Checker { environment: &self.environment, problems: &mut problems };
         let source = checker.open(data, self.record.seed);
-        let Some(source) = source else {
+        // Files that are missing are problems, and leave a source of none.
+        let Some(source) = source.filter(|_| problems.is_empty()) else {
             let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
             return Err(texts.join("; "));
         };

@@ -31,8 +31,6 @@ pub(crate) struct Run {
     pub(crate) n: u32,
     pub(crate) seconds: Option<f64>,
     pub(crate) converged: Option<bool>,
-    pub(crate) singletons: Option<u32>,
-    pub(crate) compositions: Option<u32>,
     pub(crate) error: Option<String>,
 }
 
@@ -122,6 +120,13 @@ impl Results {
     /// Whether more of a metric is better; so it is for one that the record does not know.
     pub(crate) fn larger_is_better(&self, metric: &str) -> bool {
         self.record.metrics.iter().find(|known| known.name == metric).is_none_or(|known| known.larger_is_better)
+    }
+
+    /// Whether a clusterer is given the truth, or is a point of the grid of one that is.
+    pub(crate) fn is_oracle(&self, clusterer: &str) -> bool {
+        self.record.oracles.iter().any(|oracle| {
+            clusterer.strip_prefix(oracle.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
     }
 
     pub(crate) fn entry(&self, data: &str, clusterer: &str, metric: &str) -> Option<&Summary> {
@@ -267,7 +272,6 @@ fn flags(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<bool>>> {
 fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
     let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
     let (n, seconds, converged) = (whole(frame, "n")?, floats(frame, "seconds")?, flags(frame, "converged")?);
-    let (singletons, compositions) = (whole(frame, "singletons")?, whole(frame, "compositions")?);
     let errors: Vec<Option<String>> =
         frame.column("error")?.str()?.iter().map(|text| text.map(str::to_owned)).collect();
     let names = data.into_iter().zip(clusterer);
@@ -280,8 +284,6 @@ fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
             n: n[at].unwrap_or_default(),
             seconds: seconds[at],
             converged: converged[at],
-            singletons: singletons[at],
-            compositions: compositions[at],
             error: errors[at].clone(),
         })
         .collect())

@@ -85,7 +85,7 @@ pub(crate) fn section(material: &Material, chosen: &[Chosen]) -> Result<Markup, 
             style {
                 @for at in 0..chosen.len() {
                     "#cell-" (at) ":checked~#panel-" (at) "{display:block}#cell-" (at) ":checked~.tabs label[for=cell-" (at)
-                    "]{background:var(--panel);color:var(--text);box-shadow:0 1px 3px #0003}#cell-" (at)
+                    "]{background:var(--raised);color:var(--text);box-shadow:0 1px 3px #0003}#cell-" (at)
                     ":focus-visible~.tabs label[for=cell-" (at) "]{outline:2px solid var(--accent)}"
                 }
             }
@@ -194,7 +194,7 @@ fn points(
     };
     html! {
         p.note {
-            "First two principal components, " (format!("{:.0}", 100.0 * projection.share)) " % of the variance. "
+            "First two principal components, " (format!("{:.0} %", 100.0 * projection.share)) " of the variance. "
             "Circles belong to singleton clusters, plusses to compositions: each bar has the colour of one member. "
             @if truth.is_some() {
                 "A cluster has the colour of the true set of most of its examples; a circle in a mixed colour is a union that "

@@ -124,7 +124,9 @@ fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         match character {
-            '|' | '*' | '_' | '`' | '<' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', character]),
+            '<' => escaped += "&lt;",
+            '&' => escaped += "&amp;",
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', character]),
             '\n' | '\r' => escaped.push(' '),
             _ => escaped.push(character),
         }
@@ -236,7 +238,7 @@ mod tests {
 
     #[test]
     fn names_do_not_break_the_table() {
-        assert_eq!(escape("a|b*c\nd"), "a\\|b\\*c d");
+        assert_eq!(escape("a|b*c\n<d>"), "a\\|b\\*c &lt;d>");
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Placed {
         let span = |axis: usize| range(points.iter().map(|point| point[axis])).unwrap_or([0.0, 0.0]);
         let ([left, right], [bottom, top]) = (span(0), span(1));
         let room = SIDE - 2.0 * MARGIN;
-        let scale = room / (right - left).max(top - bottom).max(f64::MIN_POSITIVE);
+        let extent = (right - left).max(top - bottom);
+        let scale = if extent > 0.0 { room / extent } else { 0.0 };
         let place = |value: f64, low: f64, high: f64| (value - (low + high) / 2.0) * scale + SIDE / 2.0;
         let points = points
             .iter()

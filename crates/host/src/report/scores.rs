@@ -50,9 +50,10 @@ pub(crate) fn section(material: &Material) -> Markup {
             } @else {
                 p.note {
                     "Mean (s.e.) in % over trials. " b { "Bold" } " is the best of its column; † is not significantly worse "
-                    "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) ")."
+                    "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
+                    @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
                 }
-                div.figures.wide { @for metric in &metrics { (table(material, metric)) } }
+                div.figures.wide[results.data().len() > 3] { @for metric in &metrics { (table(material, metric)) } }
                 (tests(results, &metrics))
             }
             @if let Some(reason) = missing_trivial(material) {
@@ -82,7 +83,7 @@ fn table(material: &Material, metric: &str) -> Markup {
                 thead { tr { th scope="col" { (metric_name(metric)) } @for data in &data { th scope="col" { (results.heading(data)) } } } }
                 tbody {
                     @for clusterer in &clusterers {
-                        tr {
+                        tr.oracle[results.is_oracle(clusterer)] {
                             th scope="row" { (clusterer) }
                             @for data in &data {
                                 td { @match results.entry(data, clusterer, metric) {

@@ -72,7 +72,7 @@ pub(crate) fn short(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if !(1e-3..1e5).contains(&magnitude) {
+    if !(1e-3..1e6).contains(&magnitude) {
         return format!("{value:.1e}").replace(".0e", "e");
     }
     let digits = (2 - magnitude.log10().floor() as i32).clamp(0, 4) as usize;

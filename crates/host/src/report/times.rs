@@ -10,7 +10,7 @@ use crate::summary::mean;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 610.0;
+const RIGHT: f64 = 570.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 290.0;
 /// Lines of text are at least so far apart.

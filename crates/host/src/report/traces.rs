@@ -7,9 +7,9 @@ use super::colour::Colour;
 use super::svg::{Scale, number, range, short};
 use crate::results::Trace;
 
-const WIDTH: f64 = 260.0;
+const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 130.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 52.0;
 const BOTTOM: f64 = 108.0;
 /// A line of more points than this looks the same.
 const MOST: usize = 120;
@@ -30,12 +30,12 @@ pub(crate) fn section(material: &Material, traces: &[Trace]) -> Markup {
             @if drawable.is_empty() {
                 p.note { "No method left the objective of more than one iteration." }
             } @else {
-                p.note { "The objective after every iteration as the method reports it, a line per trial." }
+                p.note { "The objective after every iteration as the method reports it, less its last value; a line per trial." }
             }
             @for (at, clusterer) in clusterers.iter().enumerate() {
                 @if drawable.iter().any(|trace| trace.clusterer == *clusterer) {
                     h3 { (clusterer) }
-                    div.figures.small {
+                    div.figures.small[results.data().len() > 3] {
                         @for data in results.data() {
                             @let here: Vec<&Trace> = drawable.iter().copied().filter(|trace| trace.clusterer == *clusterer && trace.data == data).collect();
                             @if !here.is_empty() {
@@ -60,9 +60,9 @@ fn converged(material: &Material, data: &str, clusterer: &str) -> String {
 }
 
 fn panel(traces: &[&Trace], colour: Colour, label: &str) -> Markup {
-    let points = || traces.iter().flat_map(|trace| &trace.points);
-    let last = points().map(|point| point.0).max().unwrap_or(1);
-    let range = range(points().map(|point| point.1)).unwrap_or([0.0, 1.0]);
+    let last = traces.iter().flat_map(|trace| &trace.points).map(|point| point.0).max().unwrap_or(1);
+    let ways = traces.iter().flat_map(|trace| trace.points.iter().map(|point| point.1 - end(trace)));
+    let range = range(ways).unwrap_or([0.0, 1.0]);
     let x = Scale::linear([1.0, f64::from(last)], [LEFT, WIDTH - 8.0]);
     let y = Scale::linear(range, [BOTTOM, 8.0]);
     html! {
@@ -81,6 +81,11 @@ fn panel(traces: &[&Trace], colour: Colour, label: &str) -> Markup {
     }
 }
 
+/// The last value: trials end at different ones, and how they get there is what is compared.
+fn end(trace: &Trace) -> f64 {
+    trace.points.last().map_or(0.0, |point| point.1)
+}
+
 /// The line, thinned so that its first and last points stay.
 fn path(trace: &Trace, x: &Scale, y: &Scale) -> String {
     let count = trace.points.len();
@@ -88,7 +93,7 @@ fn path(trace: &Trace, x: &Scale, y: &Scale) -> String {
     let places: Vec<String> = (0..shown)
         .map(|at| {
             let (iteration, objective) = trace.points[at * (count - 1) / (shown - 1).max(1)];
-            format!("{} {}", number(x.at(f64::from(iteration))), number(y.at(objective)))
+            format!("{} {}", number(x.at(f64::from(iteration))), number(y.at(objective - end(trace))))
         })
         .collect();
     format!("M{}", places.join("L"))
@@ -104,7 +109,7 @@ mod tests {
         let trace = Trace { data: String::new(), trial: 0, clusterer: String::new(), points };
         let scale = Scale::linear([1.0, 1000.0], [0.0, 999.0]);
         let path = path(&trace, &scale, &scale);
-        assert!(path.starts_with("M0 0L") && path.ends_with("L999 999"), "{path}");
+        assert!(path.starts_with("M0 -1000L") && path.ends_with("L999 -1"), "{path}");
         assert_eq!(path.matches('L').count(), MOST - 1);
     }
 }
