@@ -27,6 +27,7 @@ mod render;
 mod report;
 mod results;
 mod run;
+mod source;
 mod summary;
 mod tables;
 mod terminal;

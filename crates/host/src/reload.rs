@@ -6,7 +6,7 @@ use compflow_api::{Sets, Space};
 
 use crate::cell::{Recipe, evaluate};
 use crate::check::Checker;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Keep};
 use crate::document::{Document, Node};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ impl<'r> Again<'r> {
             }
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        source.read(&self.environment, threads)
+        source.read(Keep::Matrix, &self.environment, threads)
     }
 
     /// The mean scores of the trivial clusterings by metric, with the run's own evaluators.

@@ -13,8 +13,6 @@
 
 mod messages;
 #[cfg(test)]
-mod naive;
-#[cfg(test)]
 mod reference;
 mod refine;
 
@@ -25,18 +23,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::similarities::Similarities;
-use compflow_kernels::preference::{Preference, Rule};
+use compflow_kernels::preference::{Preference, Rule, SEARCH_DAMPING, Search, TRIALS};
 use compflow_kernels::workers::Workers;
 use messages::Messages;
 use refine::{Clusters, first_highest, refine};
 
 /// Below this many pairs, starting threads is not worth it.
 const TINY: usize = 1 << 15;
-/// Preferences tried for a number of clusters. Halving the range of their logarithms so often leaves less than a
-/// millionth of it.
-const TRIALS: usize = 20;
-/// Highest damping that a search for a number of clusters goes up to by itself.
-const SEARCH_DAMPING: f64 = 0.95;
 
 /// Affinity propagation: finds exemplars among the examples by passing messages between all pairs; how many depends
 /// on the preference.
@@ -54,28 +47,27 @@ const SEARCH_DAMPING: f64 = 0.95;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of all
-    /// similarities (those of examples with themselves, 0, included), or `{ k = 5 }` to search for what gives that many
-    /// clusters.
+    /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many clusters, or
+    /// `{ per_example = -0.01 }`, which is multiplied with the number of examples.
     pub preference: Preference,
-    /// How much of a message is kept in an iteration; 0.5 unless `preset` says otherwise. With a number of clusters as
-    /// `preference`, it is raised up to 0.95 where messages oscillate.
+    /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
+    /// 0.95 where messages oscillate.
     #[schemars(extend("minimum" = 0.5, "exclusiveMaximum" = 1.0))]
-    pub damping: Option<f64>,
-    /// Iterations at most; 200 unless `preset` says otherwise. With a number of clusters as `preference`, for each of
-    /// up to 20 preferences tried.
+    pub damping: f64,
+    /// Iterations at most. With a number of clusters as `preference`, for each of up to 20 preferences tried.
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
+    pub max_iter: usize,
     /// It stops after so many iterations without a change of exemplars.
     #[schemars(range(min = 1))]
     pub convergence_iter: usize,
-    /// Where damping and iterations come from if they are not given.
+    /// Values for what is not given.
     pub preset: Option<Preset>,
 }
 
 impl Default for Params {
     fn default() -> Self {
         let preference = Preference::default();
-        Self { preference, damping: None, max_iter: None, convergence_iter: 15, preset: None }
+        Self { preference, damping: 0.5, max_iter: 200, convergence_iter: 15, preset: None }
     }
 }
 
@@ -83,9 +75,11 @@ impl Default for Params {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Damping 0.65.
+    /// As in the paper.
+    #[schemars(extend("values" = { "damping": 0.65 }))]
     Paper,
-    /// Damping 0.85, at most 300 iterations.
+    /// As in the authors' code.
+    #[schemars(extend("values" = { "damping": 0.85, "max_iter": 300 }))]
     AuthorsCode,
 }
 
@@ -105,17 +99,8 @@ impl Component for Ap {
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
-        let (damping, max_iter) = match params.preset {
-            None => (0.5, 200),
-            Some(Preset::Paper) => (0.65, 200),
-            Some(Preset::AuthorsCode) => (0.85, 300),
-        };
-        Ok(Self {
-            rule: params.preference.rule()?,
-            damping: params.damping.unwrap_or(damping),
-            max_iter: params.max_iter.unwrap_or(max_iter),
-            convergence_iter: params.convergence_iter,
-        })
+        let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
+        Ok(Self { rule: preference.rule()?, damping, max_iter, convergence_iter })
     }
 }
 
@@ -202,6 +187,7 @@ impl Ap {
         match self.rule {
             Rule::Value(value) => Ok(similarities.convert(value)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
+            Rule::PerExample(value) => Ok(similarities.convert(value * similarities.len() as f64)),
             Rule::Clusters(k) => Err(k),
         }
     }
@@ -242,9 +228,7 @@ impl Ap {
         Ok(Run { clusters, converged, undecided, trace })
     }
 
-    /// Looks for a preference that gives `k` clusters, by halving the range of its logarithm. Fewer clusters come
-    /// from lower preferences, though not strictly; of those tried, the one that comes nearest is kept. Low preferences
-    /// oscillate under little damping, so that is raised on the way, and what oscillates all the same was too low.
+    /// Looks for a preference that gives `k` clusters; of those tried, the one that comes nearest is kept.
     fn search(
         &self,
         k: usize,
@@ -252,33 +236,22 @@ impl Ap {
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Run> {
-        // At a cost beyond the distances of all from one, nobody becomes a second exemplar; at a cost well below any
-        // distance, everybody does.
         let (smallest, least) = similarities.extent();
-        let (mut many, mut few) = (smallest.log2() - 4.0, least.log2());
-        let (mut preference, mut damping) = (-f64::midpoint(many, few).exp2(), self.damping);
+        let mut search = Search::new(k, smallest, least, self.damping);
         let mut best: Option<(Run, f64)> = None;
         for trial in 0..TRIALS {
+            let preference = search.preference();
             similarities.set_preference(preference);
             let progress = (trial * self.max_iter, TRIALS * self.max_iter);
-            let run = self.run(similarities, damping, workers, services, progress)?;
+            let run = self.run(similarities, search.damping(), workers, services, progress)?;
             let (found, converged) = (run.clusters.exemplars.len(), run.converged);
             let worth = |run: &Run| (!run.converged, run.clusters.exemplars.len().abs_diff(k));
             if best.as_ref().is_none_or(|(best, _)| worth(&run) < worth(best)) {
                 best = Some((run, preference));
             }
-            if converged && found == k {
+            if !search.learn(found, converged) {
                 break;
             }
-            if !converged && damping < SEARCH_DAMPING {
-                damping = f64::midpoint(damping, 1.0).min(SEARCH_DAMPING);
-                continue;
-            }
-            match converged && found > k {
-                true => many = (-preference).log2(),
-                false => few = (-preference).log2(),
-            }
-            preference = -f64::midpoint(many, few).exp2();
         }
         let (run, preference) = best.expect("at least one preference is tried");
         similarities.set_preference(preference);
@@ -324,8 +297,8 @@ mod tests {
 
     use super::*;
     use compflow_kernels::preference::Target;
-    use compflow_kernels::testing::examples;
     use compflow_kernels::testing::watcher::Watcher;
+    use compflow_kernels::testing::{examples, propagation};
 
     fn ap(params: Params) -> Ap {
         Ap::new(params, &Services::none()).unwrap()
@@ -359,7 +332,7 @@ mod tests {
             let mut messages = Messages::new(&similarities, damping);
             for iterations in 1..=30 {
                 messages.pass(&workers, &services).unwrap();
-                let expected = naive::pass(&wide, n, damping, iterations);
+                let expected = propagation::pass(&wide, n, damping, iterations);
                 for (found, expected) in messages.responsibilities().iter().zip(&expected.responsibilities) {
                     assert!((f64::from(*found) - expected).abs() < 2e-5, "{iterations}: {found} {expected}");
                 }
@@ -378,7 +351,7 @@ mod tests {
         for distance in [Distance::SqEuclidean, Distance::Euclidean] {
             let mut task = Task::new(Embeddings::new(&values, 3));
             task.space.distance = distance;
-            let params = Params { damping: Some(0.7), ..with_preference(Preference::Value(-40.0)) };
+            let params = Params { damping: 0.7, ..with_preference(Preference::Value(-40.0)) };
             let found = ap(params).cluster(&task, &Services::none()).unwrap();
             assert_eq!(examples::partition(found.assignments.values()), examples::partition(&truth));
             assert!(found.diagnostics.converged);
@@ -455,14 +428,15 @@ mod tests {
 
     #[test]
     fn presets_give_way_to_what_is_given() {
-        let from = |preset, damping| {
-            let ap = ap(Params { preset, damping, ..Params::default() });
-            (ap.damping, ap.max_iter, ap.convergence_iter)
+        let component = Registration::clusterer::<Ap>().component().unwrap();
+        let from = |params: &str| {
+            let params: Params = serde_json::from_str(&component.effective(params)).unwrap();
+            (params.damping, params.max_iter, params.convergence_iter)
         };
-        assert_eq!(from(None, None), (0.5, 200, 15));
-        assert_eq!(from(Some(Preset::Paper), None), (0.65, 200, 15));
-        assert_eq!(from(Some(Preset::AuthorsCode), None), (0.85, 300, 15));
-        assert_eq!(from(Some(Preset::AuthorsCode), Some(0.7)), (0.7, 300, 15));
+        assert_eq!(from("{}"), (0.5, 200, 15));
+        assert_eq!(from(r#"{"preset": "paper"}"#), (0.65, 200, 15));
+        assert_eq!(from(r#"{"preset": "authors-code"}"#), (0.85, 300, 15));
+        assert_eq!(from(r#"{"preset": "authors-code", "damping": 0.7}"#), (0.7, 300, 15));
     }
 
     #[test]
@@ -471,11 +445,11 @@ mod tests {
         let services = Services { host: &host, ..Services::none() };
         let values = examples::uniform(100, 2, 6);
         // Too few iterations for anybody to become an exemplar.
-        let params = Params { preference: Preference::Value(-1000.0), max_iter: Some(1), ..Params::default() };
+        let params = Params { preference: Preference::Value(-1000.0), max_iter: 1, ..Params::default() };
         let one = cluster(&values, 2, params, &services).unwrap();
         assert_eq!((one.clusters.len(), one.diagnostics.converged, one.diagnostics.iterations), (1, false, 1));
         // Enough for exemplars, not for their staying.
-        let params = Params { max_iter: Some(12), ..Params::default() };
+        let params = Params { max_iter: 12, ..Params::default() };
         let several = cluster(&values, 2, params, &services).unwrap();
         assert!(several.clusters.len() > 1 && !several.diagnostics.converged);
         assert_eq!(
@@ -520,7 +494,7 @@ mod tests {
         for (threads, patience) in [(1, 1), (2, 3)] {
             let host = Watcher::new(patience);
             let services = Services { host: &host, threads, ..Services::none() };
-            let params = Params { max_iter: Some(1_000_000), convergence_iter: 1_000_000, ..Params::default() };
+            let params = Params { max_iter: 1_000_000, convergence_iter: 1_000_000, ..Params::default() };
             assert_eq!(cluster(&values, 3, params, &services).unwrap_err(), Error::Cancelled);
             assert_eq!(host.reports.lock().unwrap().len(), patience);
         }

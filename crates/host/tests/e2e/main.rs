@@ -11,6 +11,7 @@ mod common;
 mod diff;
 mod documentation;
 mod faults;
+mod nesting;
 mod report;
 mod resume;
 mod runs;

@@ -79,7 +79,9 @@ fn the_trial_can_be_chosen() {
     folder.write("small.toml", SMALL);
     folder.run(&["run", "small.toml", "--out", "out"], 0);
     let page = report(&folder, &["--cell", "made/2", "--cell", "made/1"]);
-    assert!(page.contains("n = 45, trial 2") && page.contains("n = 45, trial 1") && !page.contains("n = 45, trial 0"));
+    assert!(
+        page.contains("n = 45, trial 2") && page.contains("n = 45, trial 1") && !page.contains("n = 45, trial 0")
+    );
     assert_eq!(page.matches("class=\"scatter\"").count(), 4);
     let refused = |args: &[&str]| folder.run(&[&["report", "out"], args].concat(), 2).1;
     assert_eq!(
