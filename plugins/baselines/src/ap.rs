@@ -16,8 +16,6 @@
 mod duplicates;
 mod messages;
 #[cfg(test)]
-mod naive;
-#[cfg(test)]
 mod reference;
 mod refine;
 mod search;
@@ -33,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::similarities::Similarities;
 use compflow_kernels::equals::first_equals;
-use compflow_kernels::preference::{Preference, Rule};
+use compflow_kernels::preference::{Preference, Rule, SEARCH_DAMPING};
 use compflow_kernels::workers::Workers;
 use messages::Messages;
 use refine::{Clusters, first_highest, refine};
@@ -59,8 +57,8 @@ const TINY: usize = 1 << 15;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of all
-    /// similarities (those of examples with themselves, 0, included), or `{ k = 5 }` to search for what gives that many
-    /// clusters.
+    /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many
+    /// clusters, or `{ per_example = -0.01 }`, which is multiplied with the number of examples.
     pub preference: Preference,
     /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
     /// 0.95 where messages oscillate.
@@ -119,7 +117,7 @@ impl Component for Ap {
 impl Clusterer for Ap {
     fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
         let damping = match self.rule {
-            Rule::Clusters(_) => self.damping.max(search::DAMPING),
+            Rule::Clusters(_) => self.damping.max(SEARCH_DAMPING),
             _ => self.damping,
         };
         let messages = Messages::memory(rows, damping, self.max_iter);
@@ -221,16 +219,18 @@ fn equally_similar(n: usize, apart: bool) -> Run {
 impl Ap {
     /// The preference in the units of the similarities, or the number of clusters that one has to be found for.
     fn preference(&self, similarities: &Similarities, services: &Services<'_>) -> std::result::Result<f64, usize> {
-        match self.rule {
-            Rule::Value(value) => {
-                let (converted, clamped) = similarities.convert(value);
-                if clamped {
-                    let most = similarities.restore(converted);
-                    let text = format!("`preference` = {value:e} is beyond 32 bits beside these examples");
-                    services.log(Level::Warn, format!("{text}, and counts as {most:e}"));
-                }
-                Ok(converted)
+        let convert = |value: f64| {
+            let (converted, clamped) = similarities.convert(value);
+            if clamped {
+                let most = similarities.restore(converted);
+                let text = format!("`preference` = {value:e} is beyond 32 bits beside these examples");
+                services.log(Level::Warn, format!("{text}, and counts as {most:e}"));
             }
+            converted
+        };
+        match self.rule {
+            Rule::Value(value) => Ok(convert(value)),
+            Rule::PerExample(value) => Ok(convert(value * similarities.len() as f64)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
             Rule::Clusters(k) => Err(k),
         }

@@ -7,7 +7,7 @@ use safetensors::SafeTensors;
 
 use super::refine::refine;
 use super::*;
-use compflow_kernels::testing::examples;
+use compflow_kernels::testing::{examples, propagation};
 
 static FIXTURES: &[u8] = include_bytes!("../../tests/fixtures/ap.safetensors");
 
@@ -87,7 +87,7 @@ fn from_the_same_noise_everything_is_that_of_scikit_learn() {
             let n = similarities.len();
             assert!(n < 100, "{case} is too large to look into");
             let wide: Vec<f64> = similarities.values().iter().map(|&value| f64::from(value)).collect();
-            let messages = naive::pass(&wide, n, ap.damping, iterations_there.parse().unwrap());
+            let messages = propagation::pass(&wide, n, ap.damping, iterations_there.parse().unwrap());
             let belief = |k: usize| messages.responsibilities[k * (n + 1)] + messages.availabilities[k * (n + 1)];
             let exemplars = (0..n).filter(|&k| belief(k) > 0.0).map(|k| k as u32).collect();
             let clusters = refine(&similarities, exemplars, &workers, &services).unwrap();

@@ -4,18 +4,12 @@ use compflow_api::{Level, Result, Services};
 
 use super::{Ap, Run};
 use crate::similarities::Similarities;
+use compflow_kernels::preference::{Search, TRIALS};
 use compflow_kernels::workers::Workers;
 
-/// Preferences tried. Halving the range of their logarithms so often leaves less than a millionth of it.
-const TRIALS: usize = 20;
-/// Highest damping that a search goes up to by itself.
-pub(super) const DAMPING: f64 = 0.95;
-
 impl Ap {
-    /// Looks for a preference that gives `k` clusters, by halving the range of its logarithm. Fewer clusters come
-    /// from lower preferences, though not strictly; of those tried, the one that comes nearest is kept, and counts as
-    /// not converged if it has another number. Low preferences oscillate under little damping, so that is raised on the
-    /// way, and what oscillates all the same was too low.
+    /// Looks for a preference that gives `k` clusters; of those tried, the one that comes nearest is kept, and counts as
+    /// not converged if it has another number.
     pub(super) fn search(
         &self,
         k: usize,
@@ -24,18 +18,16 @@ impl Ap {
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Run> {
-        // At a cost beyond the distances of all from one, nobody becomes a second exemplar; at a cost well below any
-        // distance, everybody does.
         let (smallest, least) = similarities.extent();
-        let (mut many, mut few) = (smallest.log2() - 4.0, least.log2());
-        let (mut preference, mut damping) = (-f64::midpoint(many, few).exp2(), self.damping);
+        let mut search = Search::new(k, smallest, least, self.damping);
         let mut best: Option<(Run, f64)> = None;
         // The numbers of clusters found that are nearest to k from below and from above.
         let mut nearest = [None, None];
         for trial in 0..TRIALS {
+            let preference = search.preference();
             similarities.set_preference(preference);
             let progress = (trial * self.max_iter, TRIALS * self.max_iter);
-            let run = self.run(similarities, firsts, damping, workers, services, progress)?;
+            let run = self.run(similarities, firsts, search.damping(), workers, services, progress)?;
             let (found, converged) = (run.clusters.exemplars.len(), run.converged);
             if converged {
                 let side = &mut nearest[usize::from(found > k)];
@@ -47,18 +39,9 @@ impl Ap {
             if best.as_ref().is_none_or(|(best, _)| worth(&run) < worth(best)) {
                 best = Some((run, preference));
             }
-            if converged && found == k {
+            if !search.learn(found, converged) {
                 break;
             }
-            if !converged && damping < DAMPING {
-                damping = f64::midpoint(damping, 1.0).min(DAMPING);
-                continue;
-            }
-            match converged && found > k {
-                true => many = (-preference).log2(),
-                false => few = (-preference).log2(),
-            }
-            preference = -f64::midpoint(many, few).exp2();
         }
         let (mut run, preference) = best.expect("at least one preference is tried");
         similarities.set_preference(preference);

@@ -2,8 +2,8 @@ use compflow_api::{Distance, Embeddings, ForeignClusterer, Registration};
 
 use super::*;
 use compflow_kernels::preference::Target;
-use compflow_kernels::testing::examples;
 use compflow_kernels::testing::watcher::Watcher;
+use compflow_kernels::testing::{examples, propagation};
 
 fn ap(params: Params) -> Ap {
     Ap::new(params, &Services::none()).unwrap()
@@ -37,7 +37,7 @@ fn messages_are_those_of_plain_loops() {
         let mut messages = Messages::new(&similarities, damping);
         for iterations in 1..=30 {
             messages.pass(&workers, &services).unwrap();
-            let expected = naive::pass(&wide, n, damping, iterations);
+            let expected = propagation::pass(&wide, n, damping, iterations);
             for (found, expected) in messages.responsibilities().iter().zip(&expected.responsibilities) {
                 assert!((f64::from(*found) - expected).abs() < 2e-5, "{iterations}: {found} {expected}");
             }
