@@ -161,7 +161,9 @@ pub struct RawComponent {
     pub summary: RawStr,
     /// Markdown; may be empty.
     pub documentation: RawStr,
-    /// JSON Schema of the parameters, an object schema in which every optional property has its `default`.
+    /// JSON Schema of the parameters, an object schema in which every optional property has its `default`. The
+    /// alternatives of a property `preset` may have `values`: an object of what `create` takes for other properties
+    /// that are not given.
     pub schema: RawStr,
     /// Makes an instance from parameters, a JSON object. Validates all of them; does no work on data.
     /// On success the caller owns `*instance` and ends it with `destroy`.
@@ -241,6 +243,8 @@ pub struct RawLoadRequest {
     pub trial: RawStr,
     /// The source's name of the column of identifiers.
     pub id: RawStr,
+    /// The source's name of the column of preferences. Appended later: look at `size` first.
+    pub preference: RawStr,
 }
 
 /// Methods of [`KIND_LOADER`].
@@ -251,9 +255,10 @@ pub struct RawLoaderMethods {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial` and
-    /// `id`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
-    /// strings, or one of those itself; `trial` integers; `id` integers or strings.
+    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial`,
+    /// `id` and `preference`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
+    /// strings, or one of those itself; `trial` integers; `id` integers or strings;
+    /// `preference` numbers.
     pub load: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
@@ -325,6 +330,51 @@ pub struct RawTask {
     pub composer: *const RawInstance,
     /// The true sets, one per example; null without [`NEEDS_TRUTH`].
     pub truth: *const RawSets,
+    /// How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say. Appended later: look at
+    /// `size` first.
+    pub preferences: *const f32,
+}
+
+/// How many rows every batch of a pass has, except the last.
+pub const BATCH_ROWS: u64 = 1 << 16;
+
+/// Takes some rows, row-major, borrowed for the call; anything but [`STATUS_OK`] ends the pass. Called on the thread
+/// of the call it was handed to, before that returns.
+pub type BatchFn = unsafe extern "C" fn(sink_ctx: *mut c_void, rows: u64, values: *const f32) -> i32;
+
+/// Hands all examples to `each`, in order, finite, not normalised, in batches of [`BATCH_ROWS`]. May be called again,
+/// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
+/// takes the reason.
+pub type PassFn = unsafe extern "C" fn(
+    ctx: *mut c_void,
+    each: BatchFn,
+    each_ctx: *mut c_void,
+    sink: TextFn,
+    sink_ctx: *mut c_void,
+) -> i32;
+
+/// What a clusterer is given that reads the examples batch by batch.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawStreamTask {
+    /// Size of this structure.
+    pub size: u32,
+    /// Largest composition considered; at least 1.
+    pub degree: u32,
+    /// Number of examples; at least 1.
+    pub rows: u64,
+    /// Length of an embedding; at least 1.
+    pub dim: u64,
+    /// One of the `NORMALIZE_*`.
+    pub normalize: u32,
+    /// One of the `DISTANCE_*`.
+    pub distance: u32,
+    /// Null if the pipeline has none.
+    pub composer: *const RawInstance,
+    /// Passed to `pass`.
+    pub ctx: *mut c_void,
+    /// Reads the examples.
+    pub pass: Option<PassFn>,
 }
 
 /// An Arrow struct array with its schema.
@@ -377,6 +427,17 @@ pub struct RawClustererMethods {
         unsafe extern "C" fn(
             instance: *mut c_void,
             task: *const RawTask,
+            host: *const RawHost,
+            out: *mut RawClustering,
+        ) -> i32,
+    >,
+    /// Non-zero if this instance wants the examples batch by batch. Appended later: look at `size` first; null means no.
+    pub streams: Option<unsafe extern "C" fn(instance: *mut c_void) -> u32>,
+    /// Like `cluster`, for an instance that `streams`.
+    pub cluster_stream: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            task: *const RawStreamTask,
             host: *const RawHost,
             out: *mut RawClustering,
         ) -> i32,
@@ -439,12 +500,13 @@ mod tests {
             size_of::<RawLoaderMethods>(),
             size_of::<RawComposerMethods>(),
             size_of::<RawTask>(),
+            size_of::<RawStreamTask>(),
             size_of::<RawTable>(),
             size_of::<RawClustering>(),
             size_of::<RawClustererMethods>(),
             size_of::<RawEvaluatorMethods>(),
         ];
-        assert_eq!(sizes, [16, 16, 24, 56, 104, 16, 80, 88, 16, 32, 56, 152, 480, 24, 24]);
+        assert_eq!(sizes, [16, 16, 24, 56, 104, 16, 80, 104, 16, 32, 64, 56, 152, 480, 40, 24]);
         assert_eq!((ABI_VERSION, MAGIC), (1, *b"compflow"));
         // Two fields of equal size could still have changed places.
         let offsets = [
@@ -459,17 +521,24 @@ mod tests {
             offset_of!(RawHost, log),
             offset_of!(RawHost, create),
             offset_of!(RawLoadRequest, truth),
+            offset_of!(RawLoadRequest, preference),
             offset_of!(RawComposerMethods, compose),
             offset_of!(RawTask, embeddings),
             offset_of!(RawTask, composer),
             offset_of!(RawTask, truth),
+            offset_of!(RawTask, preferences),
+            offset_of!(RawStreamTask, composer),
+            offset_of!(RawStreamTask, pass),
             offset_of!(RawClustering, iterations),
             offset_of!(RawClustering, assignments),
             offset_of!(RawClustering, clusters),
             offset_of!(RawClustererMethods, cluster),
+            offset_of!(RawClustererMethods, streams),
+            offset_of!(RawClustererMethods, cluster_stream),
             offset_of!(RawEvaluatorMethods, evaluate),
         ];
-        let expected = [40, 8, 64, 80, 88, 8, 24, 40, 48, 72, 40, 16, 24, 40, 48, 8, 24, 176, 16, 16];
+        let expected =
+            [40, 8, 64, 80, 88, 8, 24, 40, 48, 72, 40, 88, 16, 24, 40, 48, 56, 32, 48, 8, 24, 176, 16, 24, 32, 16];
         assert_eq!(offsets, expected);
     }
 

@@ -22,6 +22,7 @@ mod record;
 mod registry;
 mod render;
 mod run;
+mod source;
 mod summary;
 mod tables;
 mod terminal;

@@ -10,5 +10,6 @@ mod commands;
 mod common;
 mod documentation;
 mod faults;
+mod nesting;
 mod resume;
 mod runs;
