@@ -47,8 +47,8 @@ const TINY: usize = 1 << 15;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of all
-    /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many clusters, or
-    /// `{ per_example = -0.01 }`, which is multiplied with the number of examples.
+    /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many
+    /// clusters, or `{ per_example = -0.01 }`, which is multiplied with the number of examples.
     pub preference: Preference,
     /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
     /// 0.95 where messages oscillate.
@@ -100,7 +100,13 @@ impl Component for Ap {
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
         let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
-        Ok(Self { rule: preference.rule()?, damping, max_iter, convergence_iter })
+        let rule = preference.rule()?;
+        if rule == Rule::Column {
+            return Err(Error::new(
+                "`preference` = \"column\" is for `cap`; with degree 1 it is affinity propagation",
+            ));
+        }
+        Ok(Self { rule, damping, max_iter, convergence_iter })
     }
 }
 
@@ -189,6 +195,7 @@ impl Ap {
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
             Rule::PerExample(value) => Ok(similarities.convert(value * similarities.len() as f64)),
             Rule::Clusters(k) => Err(k),
+            Rule::Column => unreachable!("refused when it was made"),
         }
     }
 
