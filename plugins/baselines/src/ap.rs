@@ -110,7 +110,13 @@ impl Component for Ap {
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
         let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
-        Ok(Self { rule: preference.rule()?, damping, max_iter, convergence_iter })
+        let rule = preference.rule()?;
+        if rule == Rule::Column {
+            return Err(Error::new(
+                "`preference` = \"column\" is for `cap`; with degree 1 it is affinity propagation",
+            ));
+        }
+        Ok(Self { rule, damping, max_iter, convergence_iter })
     }
 }
 
@@ -233,6 +239,7 @@ impl Ap {
             Rule::PerExample(value) => Ok(convert(value * similarities.len() as f64)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
             Rule::Clusters(k) => Err(k),
+            Rule::Column => unreachable!("refused when it was made"),
         }
     }
 
