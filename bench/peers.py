@@ -67,14 +67,74 @@ WORKS = {
         1.5,
         None,
     ),
+    # The paper's listing is so slow that its time is that of 2 iterations, times 30.
+    "CAP, degree 2, n = 150, 60 iterations": (
+        150,
+        "cap",
+        {"preference": -300.0, "max_iter": 60, "convergence_iter": 1000},
+        "cap(x, preference=-300.0, damping=0.65, max_iter=2)",
+        1000.0,
+        None,
+    ),
 }
+REPEATED = {"CAP, degree 2, n = 150, 60 iterations": 30}
+HEADS = {"cap": 'degree = 2\n[composer]\nuse = "sum"\n'}
 
-PEER = """
+PEER = r'''
 import json, resource, time, warnings, sys
 import numpy, pyarrow.parquet, sklearn, skfuzzy
 from sklearn.cluster import AffinityPropagation, AgglomerativeClustering, KMeans
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 warnings.simplefilter("ignore")
+
+def cap(x, preference, damping, max_iter):
+    """Algorithms 1 and 2 of the paper as they are printed, over all sets of one or two, composed by their sum."""
+    n, infinity = len(x), numpy.inf
+    x = x.astype(float)
+    sets = [(k,) for k in range(n)] + [(j, k) for j in range(n) for k in range(j + 1, n)]
+    composed = numpy.array([x[list(c)].sum(axis=0) for c in sets])
+    S = -((x[:, None, :] - composed[None, :, :]) ** 2).sum(axis=2)
+    phi = [numpy.array([at for at, c in enumerate(sets) if k in c]) for k in range(n)]
+    for i in range(n):
+        S[i, phi[i]] = -infinity
+        S[i, i] = preference
+    member = numpy.zeros((len(sets), n), dtype=bool)
+    for at, c in enumerate(sets):
+        member[at, list(c)] = True
+    groups, start = [numpy.arange(n)], n
+    for j in range(n - 1):
+        groups.append(numpy.arange(start, start + n - 1 - j))
+        start += n - 1 - j
+    a, abar, q = numpy.zeros((n, n)), numpy.zeros((n, n)), numpy.zeros((n, len(sets)))
+    for _ in range(max_iter):
+        b, bbar = numpy.empty((n, n)), numpy.empty((n, n))
+        for i in range(n):  # ComputeRhoStats
+            v = S[i] + q[i]
+            r = numpy.array([v[phi[k]].max() for k in range(n)])
+            s = numpy.full(n, -infinity)
+            for psi in groups:  # FindAllMaxes
+                first = psi[v[psi].argmax()]
+                rest = psi[psi != first]
+                outside = ~member[first]
+                s[outside] = numpy.maximum(s[outside], v[first])
+                if len(rest):
+                    second = rest[v[rest].argmax()]
+                    only = member[first] & ~member[second]
+                    s[only] = numpy.maximum(s[only], v[second])
+            bbar[i] = s - abar[i]
+            b[i] = numpy.maximum(r - a[i], bbar[i])
+        own = numpy.arange(n)
+        h = S[own, own] + q[own, own] - a[own, own]
+        e, ebar = b.sum(axis=0) - b[own, own], bbar.sum(axis=0) - bbar[own, own]  # ComputeAlphaStats
+        anew = h + e - b
+        abarnew = numpy.maximum(bbar[own, own] + ebar - bbar, anew)
+        anew[own, own], abarnew[own, own] = e, ebar
+        a, abar = damping * a + (1 - damping) * anew, damping * abar + (1 - damping) * abarnew
+        for i in range(n):
+            difference = a[i] - abar[i]
+            q[i] = abar[i].sum() + numpy.array([difference[list(c)].sum() for c in sets])
+    return [sets[at] for at in (S + q).argmax(axis=1)]
+
 column = pyarrow.parquet.read_table(sys.argv[1])["embedding"].combine_chunks()
 x = column.flatten().to_numpy().reshape(-1, 32)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -82,7 +142,7 @@ started = time.perf_counter()
 eval(sys.argv[2])
 seconds = time.perf_counter() - started
 print(json.dumps([seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024]))
-"""
+'''
 
 
 def make(folder, rows):
@@ -179,8 +239,9 @@ def main(wanted):
             if wanted and not any(word in name for word in wanted):
                 continue
             data = make(folder, rows)
-            pairs = [(ours(folder, data, clusterer, params), theirs(data, code)) for _ in range(RUNS)]
+            pairs = [(ours(folder, data, clusterer, params, HEADS.get(clusterer, "")), theirs(data, code)) for _ in range(RUNS)]
             seconds = [median([pair[side][0] for pair in pairs]) for side in (0, 1)]
+            seconds[1] *= REPEATED.get(name, 1)
             peak = [median([pair[side][1] for pair in pairs]) for side in (0, 1)]
             ratio = seconds[1] / seconds[0]
             if memory is None:

@@ -58,6 +58,13 @@ pub(crate) struct PlannedClusterer {
     pub(crate) variants: Vec<Variant>,
 }
 
+impl PlannedClusterer {
+    /// Whether it is given the true sets.
+    pub(crate) fn knows_truth(&self) -> bool {
+        self.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    }
+}
+
 /// A clusterer with all parameters chosen.
 #[derive(Debug)]
 pub(crate) struct Variant {
@@ -237,9 +244,10 @@ fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>)
     }
 }
 
-struct Checker<'a> {
-    environment: &'a Environment,
-    problems: &'a mut Vec<Problem>,
+/// Makes components and collects what is wrong with them.
+pub(crate) struct Checker<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) problems: &'a mut Vec<Problem>,
 }
 
 /// A component that could be made.
@@ -334,7 +342,7 @@ impl Checker<'_> {
         PlannedClusterer { name: clusterer.name.clone(), variants }
     }
 
-    fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
+    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
         let mut recipes = Vec::new();
         let mut metrics: Vec<Metric> = Vec::new();
         for component in evaluators {
@@ -388,7 +396,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
+    pub(crate) fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -429,8 +437,17 @@ impl Checker<'_> {
 
     /// The files that a path or pattern names.
     fn files(&mut self, pattern: &str, origin: &Origin) -> Option<Vec<PathBuf>> {
-        let absolute = self.environment.folder.join(pattern);
         let problem = |text: String| Problem::new(origin, text);
+        let pattern = match with_variables(pattern, |name| std::env::var(name).ok()) {
+            Ok(pattern) => pattern,
+            Err(name) => {
+                let text = format!("`path` refers to the environment variable `{name}`, which is not set");
+                let help = "set it, or give the path with --set data.NAME.path=…";
+                self.problems.push(problem(text).help(help));
+                return None;
+            }
+        };
+        let absolute = self.environment.folder.join(&pattern);
         let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
             let matches = match glob::glob(&absolute.to_string_lossy()) {
                 Ok(matches) => matches,
@@ -460,6 +477,18 @@ impl Checker<'_> {
         }
         Some(resolved)
     }
+}
+
+/// A text with every `${NAME}` replaced; or the name of the first that has no value.
+fn with_variables<'t>(text: &'t str, value: impl Fn(&str) -> Option<String>) -> Result<String, &'t str> {
+    let (mut expanded, mut left) = (String::new(), text);
+    while let Some((before, after)) = left.split_once("${") {
+        let Some((name, after)) = after.split_once('}') else { break };
+        expanded.push_str(before);
+        expanded.push_str(&value(name).ok_or(name)?);
+        left = after;
+    }
+    Ok(expanded + left)
 }
 
 /// A refusal at the place of the parameter it names first.
@@ -522,13 +551,24 @@ fn check_dataset(
     if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
         return;
     }
-    let clusterer = clusterers.iter().find(|clusterer| {
-        clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
-    });
+    let clusterer = clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
     if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);
         let help = "name the column: `columns = { embedding = …, truth = … }`";
         problems.push(Problem::new(&data.origin, text).help(help));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_may_refer_to_the_environment() {
+        let value = |name: &str| (name == "DATA").then(|| "/there".to_owned());
+        assert_eq!(with_variables("${DATA}/a-${DATA}.parquet", value), Ok("/there/a-/there.parquet".to_owned()));
+        assert_eq!(with_variables("$DATA/${a", value), Ok("$DATA/${a".to_owned()));
+        assert_eq!(with_variables("${DATA}/${NONE}", value), Err("NONE"));
     }
 }
