@@ -25,6 +25,7 @@ mod run;
 mod summary;
 mod tables;
 mod terminal;
+mod trust;
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
