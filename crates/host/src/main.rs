@@ -4,6 +4,7 @@ mod cache;
 mod cell;
 mod check;
 mod cli;
+mod conformance;
 mod dataset;
 mod diagnostics;
 mod document;
@@ -16,12 +17,14 @@ mod inspect;
 mod interrupt;
 mod library;
 mod memory;
+mod new_plugin;
 mod pipeline;
 mod plan;
 mod record;
 mod registry;
 mod render;
 mod run;
+mod schema;
 mod summary;
 mod tables;
 mod terminal;
@@ -68,6 +71,12 @@ fn dispatch(cli: &Cli) -> Result<i32, Failure> {
             print(&inspect::inspect(&Registry::scan(&folders), name, *json)?)
         }
         Command::Eval(args) => print(&eval::eval(&cli.plugins, args)?),
+        Command::NewPlugin(args) => print(&new_plugin::new_plugin(args)?),
+        Command::TestPlugin(args) => conformance::test_plugin(&cli.plugins, args),
+        Command::Schema => {
+            let folders = search_path(&cli.plugins).map_err(Failure::request)?;
+            print(&schema::schema(&Registry::scan(&folders)))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "compflow", &mut script);

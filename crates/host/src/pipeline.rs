@@ -6,15 +6,15 @@ use crate::diagnostics::{Origin, Problem};
 use crate::document::{Document, Node, Table, Value};
 use crate::trust;
 
-const KEYS: &[&str] = &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
+pub(crate) const KEYS: &[&str] = &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
 pub(crate) const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "role", "params"];
 pub(crate) const COMPOSER_KEYS: &[&str] = &["use", "params"];
 pub(crate) const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 pub(crate) const EVALUATOR_KEYS: &[&str] = &["use", "params"];
-const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id"];
-const SPACE_KEYS: &[&str] = &["normalize", "distance"];
-const TUNE_KEYS: &[&str] = &["data", "metric"];
-const PLUGINS_KEYS: &[&str] = &["require"];
+pub(crate) const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id"];
+pub(crate) const SPACE_KEYS: &[&str] = &["normalize", "distance"];
+pub(crate) const TUNE_KEYS: &[&str] = &["data", "metric"];
+pub(crate) const PLUGINS_KEYS: &[&str] = &["require"];
 
 /// A pipeline file.
 #[derive(Debug)]
