@@ -158,6 +158,11 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowHost.log: the result is usable, the user should know something about it.
 #define COMPFLOW_LOG_WARN 2
 
+// How many rows every batch of a pass has, except the last.
+#define COMPFLOW_BATCH_ROWS (1 << 16)
+
+typedef struct Option_PassFn Option_PassFn;
+
 // What a library exports as the datum COMPFLOW_ABI_SYMBOL; read before any of its functions is called.
 //
 // These sixteen bytes never change.
@@ -294,6 +299,8 @@ typedef struct CompflowLoadRequest {
   struct CompflowStr trial;
   // The source's name of the column of identifiers.
   struct CompflowStr id;
+  // The source's name of the column of preferences. Appended later: look at `size` first.
+  struct CompflowStr preference;
 } CompflowLoadRequest;
 
 // Methods of COMPFLOW_KIND_LOADER.
@@ -302,9 +309,10 @@ typedef struct CompflowLoaderMethods {
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial` and
-  // `id`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
-  // strings, or one of those itself; `trial` integers; `id` integers or strings.
+  // Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial`,
+  // `id` and `preference`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
+  // strings, or one of those itself; `trial` integers; `id` integers or strings;
+  // `preference` numbers.
   int32_t (*load)(void *instance,
                   const struct CompflowLoadRequest *request,
                   const struct CompflowHost *host,
@@ -360,7 +368,32 @@ typedef struct CompflowTask {
   const struct CompflowInstance *composer;
   // The true sets, one per example; null without COMPFLOW_NEEDS_TRUTH.
   const struct CompflowSets *truth;
+  // How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say. Appended later: look at
+  // `size` first.
+  const float *preferences;
 } CompflowTask;
+
+// What a clusterer is given that reads the examples batch by batch.
+typedef struct CompflowStreamTask {
+  // Size of this structure.
+  uint32_t size;
+  // Largest composition considered; at least 1.
+  uint32_t degree;
+  // Number of examples; at least 1.
+  uint64_t rows;
+  // Length of an embedding; at least 1.
+  uint64_t dim;
+  // One of the `COMPFLOW_NORMALIZE_*`.
+  uint32_t normalize;
+  // One of the `COMPFLOW_DISTANCE_*`.
+  uint32_t distance;
+  // Null if the pipeline has none.
+  const struct CompflowInstance *composer;
+  // Passed to `pass`.
+  void *ctx;
+  // Reads the examples.
+  struct Option_PassFn pass;
+} CompflowStreamTask;
 
 // An Arrow struct array with its schema.
 typedef struct CompflowTable {
@@ -406,6 +439,13 @@ typedef struct CompflowClustererMethods {
                      const struct CompflowTask *task,
                      const struct CompflowHost *host,
                      struct CompflowClustering *out);
+  // Non-zero if this instance wants the examples batch by batch. Appended later: look at `size` first; null means no.
+  uint32_t (*streams)(void *instance);
+  // Like `cluster`, for an instance that `streams`.
+  int32_t (*cluster_stream)(void *instance,
+                            const struct CompflowStreamTask *task,
+                            const struct CompflowHost *host,
+                            struct CompflowClustering *out);
 } CompflowClustererMethods;
 
 // Takes a named number. Called on the thread of the call it was handed to, before that returns.
@@ -434,6 +474,19 @@ typedef struct CompflowEvaluatorMethods {
 // What a library exports as the function COMPFLOW_ENTRY_SYMBOL. The result lives as long as the process; null means
 // that the library could not describe itself, and `sink` has taken the reason.
 typedef const struct CompflowLibrary *(*CompflowEntryFn)(CompflowTextFn sink, void *sink_ctx);
+
+// Takes some rows, row-major, borrowed for the call; anything but COMPFLOW_STATUS_OK ends the pass. Called on the thread
+// of the call it was handed to, before that returns.
+typedef int32_t (*CompflowBatchFn)(void *sink_ctx, uint64_t rows, const float *values);
+
+// Hands all examples to `each`, in order, finite, not normalised, in batches of COMPFLOW_BATCH_ROWS. May be called again,
+// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
+// takes the reason.
+typedef int32_t (*CompflowPassFn)(void *ctx,
+                                  CompflowBatchFn each,
+                                  void *each_ctx,
+                                  CompflowTextFn sink,
+                                  void *sink_ctx);
 
 /* What a library defines: the datum, read before any function is called,
  *

@@ -241,6 +241,8 @@ pub struct RawLoadRequest {
     pub trial: RawStr,
     /// The source's name of the column of identifiers.
     pub id: RawStr,
+    /// The source's name of the column of preferences. Appended later: look at `size` first.
+    pub preference: RawStr,
 }
 
 /// Methods of [`KIND_LOADER`].
@@ -251,9 +253,10 @@ pub struct RawLoaderMethods {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial` and
-    /// `id`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
-    /// strings, or one of those itself; `trial` integers; `id` integers or strings.
+    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial`,
+    /// `id` and `preference`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
+    /// strings, or one of those itself; `trial` integers; `id` integers or strings;
+    /// `preference` numbers.
     pub load: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
@@ -325,6 +328,51 @@ pub struct RawTask {
     pub composer: *const RawInstance,
     /// The true sets, one per example; null without [`NEEDS_TRUTH`].
     pub truth: *const RawSets,
+    /// How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say. Appended later: look at
+    /// `size` first.
+    pub preferences: *const f32,
+}
+
+/// How many rows every batch of a pass has, except the last.
+pub const BATCH_ROWS: u64 = 1 << 16;
+
+/// Takes some rows, row-major, borrowed for the call; anything but [`STATUS_OK`] ends the pass. Called on the thread
+/// of the call it was handed to, before that returns.
+pub type BatchFn = unsafe extern "C" fn(sink_ctx: *mut c_void, rows: u64, values: *const f32) -> i32;
+
+/// Hands all examples to `each`, in order, finite, not normalised, in batches of [`BATCH_ROWS`]. May be called again,
+/// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
+/// takes the reason.
+pub type PassFn = unsafe extern "C" fn(
+    ctx: *mut c_void,
+    each: BatchFn,
+    each_ctx: *mut c_void,
+    sink: TextFn,
+    sink_ctx: *mut c_void,
+) -> i32;
+
+/// What a clusterer is given that reads the examples batch by batch.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawStreamTask {
+    /// Size of this structure.
+    pub size: u32,
+    /// Largest composition considered; at least 1.
+    pub degree: u32,
+    /// Number of examples; at least 1.
+    pub rows: u64,
+    /// Length of an embedding; at least 1.
+    pub dim: u64,
+    /// One of the `NORMALIZE_*`.
+    pub normalize: u32,
+    /// One of the `DISTANCE_*`.
+    pub distance: u32,
+    /// Null if the pipeline has none.
+    pub composer: *const RawInstance,
+    /// Passed to `pass`.
+    pub ctx: *mut c_void,
+    /// Reads the examples.
+    pub pass: Option<PassFn>,
 }
 
 /// An Arrow struct array with its schema.
@@ -381,6 +429,17 @@ pub struct RawClustererMethods {
             out: *mut RawClustering,
         ) -> i32,
     >,
+    /// Non-zero if this instance wants the examples batch by batch. Appended later: look at `size` first; null means no.
+    pub streams: Option<unsafe extern "C" fn(instance: *mut c_void) -> u32>,
+    /// Like `cluster`, for an instance that `streams`.
+    pub cluster_stream: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            task: *const RawStreamTask,
+            host: *const RawHost,
+            out: *mut RawClustering,
+        ) -> i32,
+    >,
 }
 
 /// Takes a named number. Called on the thread of the call it was handed to, before that returns.
@@ -416,62 +475,10 @@ pub struct RawEvaluatorMethods {
     >,
 }
 
+// Sizes and offsets are compared with docs/abi-layout.txt by tests/layout.rs.
 #[cfg(test)]
 mod tests {
-    use std::mem::offset_of;
-
     use super::*;
-
-    /// These numbers are the contract with libraries that are already built. Growing a structure at its end
-    /// changes its number here; anything else that does is a break.
-    #[test]
-    #[cfg(target_pointer_width = "64")]
-    fn layouts_are_those_that_libraries_were_built_with() {
-        let sizes = [
-            size_of::<RawAbi>(),
-            size_of::<RawStr>(),
-            size_of::<RawSets>(),
-            size_of::<RawLibrary>(),
-            size_of::<RawComponent>(),
-            size_of::<RawInstance>(),
-            size_of::<RawHost>(),
-            size_of::<RawLoadRequest>(),
-            size_of::<RawLoaderMethods>(),
-            size_of::<RawComposerMethods>(),
-            size_of::<RawTask>(),
-            size_of::<RawTable>(),
-            size_of::<RawClustering>(),
-            size_of::<RawClustererMethods>(),
-            size_of::<RawEvaluatorMethods>(),
-        ];
-        assert_eq!(sizes, [16, 16, 24, 56, 104, 16, 80, 88, 16, 32, 56, 152, 480, 24, 24]);
-        assert_eq!((ABI_VERSION, MAGIC), (1, *b"compflow"));
-        // Two fields of equal size could still have changed places.
-        let offsets = [
-            offset_of!(RawLibrary, components),
-            offset_of!(RawComponent, flags),
-            offset_of!(RawComponent, schema),
-            offset_of!(RawComponent, create),
-            offset_of!(RawComponent, destroy),
-            offset_of!(RawHost, seed),
-            offset_of!(RawHost, cancel),
-            offset_of!(RawHost, error),
-            offset_of!(RawHost, log),
-            offset_of!(RawHost, create),
-            offset_of!(RawLoadRequest, truth),
-            offset_of!(RawComposerMethods, compose),
-            offset_of!(RawTask, embeddings),
-            offset_of!(RawTask, composer),
-            offset_of!(RawTask, truth),
-            offset_of!(RawClustering, iterations),
-            offset_of!(RawClustering, assignments),
-            offset_of!(RawClustering, clusters),
-            offset_of!(RawClustererMethods, cluster),
-            offset_of!(RawEvaluatorMethods, evaluate),
-        ];
-        let expected = [40, 8, 64, 80, 88, 8, 24, 40, 48, 72, 40, 16, 24, 40, 48, 8, 24, 176, 16, 16];
-        assert_eq!(offsets, expected);
-    }
 
     #[test]
     fn the_current_descriptor_is_long_enough_for_its_own_version() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Composer, Embeddings, Error, Result, Services, Sets, Space, compose_sets};
+use crate::{Composer, Embeddings, Error, Result, Rows, Services, Sets, Space, compose_sets};
 
 /// Finds groups, and which of them are unions of others.
 pub trait Clusterer: Send + Sync {
@@ -20,6 +20,20 @@ pub trait Clusterer: Send + Sync {
     /// # Errors
     /// With a text that says what would do; [`Error::Cancelled`] as soon as the work is no longer wanted.
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering>;
+
+    /// Whether this instance wants the examples batch by batch, in place of the matrix.
+    fn streams(&self) -> bool {
+        false
+    }
+
+    /// Clusters examples that are read batch by batch, for an instance that [`streams`](Self::streams). The result is
+    /// that of [`cluster`](Self::cluster) on the same examples.
+    ///
+    /// # Errors
+    /// As for [`cluster`](Self::cluster).
+    fn cluster_stream(&self, _task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Err(Error::new("cannot read the examples batch by batch"))
+    }
 }
 
 /// What a clusterer is given.
@@ -35,12 +49,40 @@ pub struct Task<'a> {
     pub composer: Option<&'a dyn Composer>,
     /// The true sets, for those that declare [`NEEDS_TRUTH`](crate::Flags::NEEDS_TRUTH).
     pub truth: Option<&'a Sets>,
+    /// How gladly each example becomes an exemplar, if the data says.
+    pub preferences: Option<&'a [f32]>,
+}
+
+/// What a clusterer is given that reads the examples batch by batch.
+#[derive(Clone, Copy)]
+pub struct StreamTask<'a> {
+    /// The examples, finite, not normalised, at least one.
+    pub rows: &'a dyn Rows,
+    /// Where distances are taken.
+    pub space: Space,
+    /// Largest composition considered, at least 1.
+    pub degree: usize,
+    /// The composition function, if the pipeline has one.
+    pub composer: Option<&'a dyn Composer>,
+}
+
+impl StreamTask<'_> {
+    /// The same task with these examples.
+    pub fn with<'a>(&'a self, embeddings: Embeddings<'a>) -> Task<'a> {
+        let Self { space, degree, composer, .. } = *self;
+        Task { embeddings, space, degree, composer, truth: None, preferences: None }
+    }
 }
 
 impl<'a> Task<'a> {
     /// A task without composer and truth: embeddings as they are, squared Euclidean distance, degree 1.
     pub fn new(embeddings: Embeddings<'a>) -> Self {
-        Self { embeddings, space: Space::default(), degree: 1, composer: None, truth: None }
+        Self { embeddings, space: Space::default(), degree: 1, composer: None, truth: None, preferences: None }
+    }
+
+    /// The task as one whose examples are read batch by batch, from memory.
+    pub fn stream(&self) -> StreamTask<'_> {
+        StreamTask { rows: &self.embeddings, space: self.space, degree: self.degree, composer: self.composer }
     }
 
     /// The examples as points of the space.
@@ -143,7 +185,12 @@ impl Clustering {
     /// # Errors
     /// Naming the first thing that is not as the fields' comments say.
     pub fn check(&self, task: &Task<'_>) -> Result<()> {
-        let (rows, clusters, dim) = (task.embeddings.len(), self.clusters.len(), task.embeddings.dim());
+        self.check_rows(&task.embeddings)
+    }
+
+    /// Whether this is a clustering of these examples.
+    pub(crate) fn check_rows(&self, examples: &dyn Rows) -> Result<()> {
+        let (rows, clusters, dim) = (examples.len(), self.clusters.len(), examples.dim());
         let require = |holds: bool, text: &dyn Fn() -> String| match holds {
             true => Ok(()),
             false => Err(Error::new(text())),

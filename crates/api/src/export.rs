@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -12,10 +12,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 use crate::abi::*;
 use crate::foreign::{Instance, borrow_composer};
 use crate::guard::{Slot, catch, enter, into_raw, remember_panics_instead_of_printing, report};
-use crate::raw::{collect_text, copy_sets, lend, optional_text, slice, slice_mut, text};
+use crate::raw::{collect_text, copy_sets, lend, optional_text, read_sized, slice, slice_mut, text};
 use crate::{
     Clusterer, Component, Composer, Distance, Embeddings, Error, Evaluator, Flags, Host, Kind, Level, LoadRequest,
-    Loader, Normalize, Result, Services, Sets, Space, Task, params,
+    Loader, Normalize, Result, Rows, Services, Sets, Space, StreamTask, Task, params,
 };
 
 /// An entry in the library's own list of components, made by [`register!`](crate::register).
@@ -171,6 +171,8 @@ impl Registration {
                         reserved: 0,
                         memory: Some(memory::<C>),
                         cluster: Some(cluster::<C>),
+                        streams: Some(streams::<C>),
+                        cluster_stream: Some(cluster_stream::<C>),
                     }
                 };
                 component::<C>(Kind::Clusterer, std::ptr::from_ref(methods).cast())
@@ -368,13 +370,14 @@ unsafe extern "C" fn load<C: Component + Loader>(
     // SAFETY: the arguments are as `RawLoaderMethods::load` says.
     unsafe {
         enter::<C>(instance, host, |loader| {
-            // Field by field: an older caller's structure may be shorter than ours.
+            let request = read_sized(request);
             let request = LoadRequest {
-                path: optional_text((*request).path)?.map(Path::new),
-                embedding: optional_text((*request).embedding)?,
-                truth: optional_text((*request).truth)?,
-                trial: optional_text((*request).trial)?,
-                id: optional_text((*request).id)?,
+                path: optional_text(request.path)?.map(Path::new),
+                embedding: optional_text(request.embedding)?,
+                truth: optional_text(request.truth)?,
+                trial: optional_text(request.trial)?,
+                id: optional_text(request.id)?,
+                preference: optional_text(request.preference)?,
             };
             let batches = with_services(host, |services| loader.load(&request, services))?;
             let schema = batches.schema();
@@ -455,37 +458,150 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
     // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
-            // Field by field: an older caller's structures may be shorter than ours.
-            let composer = (*task).composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
-            let truth = (*task).truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
-            let (rows, dim) = ((*task).rows, (*task).dim);
+            let task = read_sized(task);
+            let composer = task.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
+            let truth = task.truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
+            let (rows, dim) = (task.rows, task.dim);
             let task = Task {
-                embeddings: Embeddings::new(slice((*task).embeddings, rows * dim), dim as usize),
-                space: Space {
-                    normalize: match (*task).normalize {
-                        NORMALIZE_NONE => Normalize::None,
-                        NORMALIZE_L2 => Normalize::L2,
-                        other => return Err(Error::new(format!("normalisation {other} is not known here"))),
-                    },
-                    distance: match (*task).distance {
-                        DISTANCE_SQEUCLIDEAN => Distance::SqEuclidean,
-                        DISTANCE_EUCLIDEAN => Distance::Euclidean,
-                        other => return Err(Error::new(format!("distance {other} is not known here"))),
-                    },
-                },
-                degree: (*task).degree as usize,
+                embeddings: Embeddings::new(slice(task.embeddings, rows * dim), dim as usize),
+                space: space(task.normalize, task.distance)?,
+                degree: task.degree as usize,
                 composer: composer.as_deref().map(|composer| composer as &dyn Composer),
                 truth: truth.as_ref(),
+                preferences: (!task.preferences.is_null()).then(|| slice(task.preferences, rows)),
             };
             let clustering = with_services(host, |services| clusterer.cluster(&task, services))?;
-            let found = RawClustering::try_from(clustering)?;
-            (*out).converged = found.converged;
-            (*out).iterations = found.iterations;
-            (*out).objective = found.objective;
-            (*out).assignments = found.assignments;
-            (*out).clusters = found.clusters;
-            (*out).trace = found.trace;
-            Ok(())
+            hand_back(clustering, out)
+        })
+    }
+}
+
+/// # Safety
+/// `out` is as `RawClustererMethods::cluster` says.
+unsafe fn hand_back(clustering: crate::Clustering, out: *mut RawClustering) -> Result<()> {
+    let found = RawClustering::try_from(clustering)?;
+    // SAFETY: the caller vouches for `out`; it is written field by field as it may be longer than ours.
+    unsafe {
+        (*out).converged = found.converged;
+        (*out).iterations = found.iterations;
+        (*out).objective = found.objective;
+        (*out).assignments = found.assignments;
+        (*out).clusters = found.clusters;
+        (*out).trace = found.trace;
+    }
+    Ok(())
+}
+
+fn space(normalize: u32, distance: u32) -> Result<Space> {
+    Ok(Space {
+        normalize: match normalize {
+            NORMALIZE_NONE => Normalize::None,
+            NORMALIZE_L2 => Normalize::L2,
+            other => return Err(Error::new(format!("normalisation {other} is not known here"))),
+        },
+        distance: match distance {
+            DISTANCE_SQEUCLIDEAN => Distance::SqEuclidean,
+            DISTANCE_EUCLIDEAN => Distance::Euclidean,
+            other => return Err(Error::new(format!("distance {other} is not known here"))),
+        },
+    })
+}
+
+unsafe extern "C" fn streams<C: Component + Clusterer>(instance: *mut c_void) -> u32 {
+    // SAFETY: the pointer came from `create`.
+    let slot = unsafe { &*instance.cast::<Slot<C>>() };
+    slot.call(|clusterer| Ok(clusterer.streams())).unwrap_or(false).into()
+}
+
+/// The caller's examples, as [`Rows`].
+struct CallersRows {
+    ctx: *mut c_void,
+    pass: Option<PassFn>,
+    len: usize,
+    dim: usize,
+    /// One pass at a time.
+    turn: Mutex<()>,
+}
+
+// SAFETY: `pass` is called by one thread at a time, and the context is the caller's own.
+unsafe impl Send for CallersRows {}
+// SAFETY: as above.
+unsafe impl Sync for CallersRows {}
+
+/// What a pass calls for every batch, and why that ended the pass.
+struct Each<'a> {
+    each: &'a mut dyn FnMut(Embeddings<'_>) -> Result<()>,
+    dim: u64,
+    failed: Option<Error>,
+}
+
+unsafe extern "C" fn take_batch(sink_ctx: *mut c_void, rows: u64, values: *const f32) -> i32 {
+    // SAFETY: `CallersRows::pass` hands this function over together with an `Each` that nobody else uses meanwhile,
+    // and the rows are lent for the call.
+    let (each, values) = unsafe {
+        let each = &mut *sink_ctx.cast::<Each<'_>>();
+        let values = slice(values, rows * each.dim);
+        (each, values)
+    };
+    let dim = each.dim as usize;
+    match catch(|| (each.each)(Embeddings::new(values, dim))) {
+        Ok(()) => STATUS_OK,
+        Err(error) => {
+            each.failed = Some(error);
+            STATUS_ERROR
+        }
+    }
+}
+
+impl Rows for CallersRows {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut each = Each { each, dim: self.dim as u64, failed: None };
+        let mut why = String::new();
+        let pass = self.pass.ok_or_else(|| Error::new("the caller lacks the function `pass`"))?;
+        // SAFETY: the task is valid for the call in which this exists; the sinks are as the functions expect.
+        let status = unsafe {
+            let (each, why) = (std::ptr::from_mut(&mut each).cast(), std::ptr::from_mut(&mut why).cast());
+            pass(self.ctx, take_batch, each, collect_text, why)
+        };
+        match (status, each.failed) {
+            (_, Some(error)) => Err(error),
+            (STATUS_OK, None) => Ok(()),
+            (STATUS_CANCELLED, None) => Err(Error::Cancelled),
+            (_, None) => Err(Error::Failed(why)),
+        }
+    }
+}
+
+unsafe extern "C" fn cluster_stream<C: Component + Clusterer>(
+    instance: *mut c_void,
+    task: *const RawStreamTask,
+    host: *const RawHost,
+    out: *mut RawClustering,
+) -> i32 {
+    // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
+    unsafe {
+        enter::<C>(instance, host, |clusterer| {
+            let raw = read_sized(task);
+            let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
+            let (len, dim) = (raw.rows as usize, raw.dim as usize);
+            let rows = CallersRows { ctx: raw.ctx, pass: raw.pass, len, dim, turn: Mutex::new(()) };
+            let task = StreamTask {
+                rows: &rows,
+                space: space(raw.normalize, raw.distance)?,
+                degree: raw.degree as usize,
+                composer: composer.as_deref().map(|composer| composer as &dyn Composer),
+            };
+            let clustering = with_services(host, |services| clusterer.cluster_stream(&task, services))?;
+            hand_back(clustering, out)
         })
     }
 }

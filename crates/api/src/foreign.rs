@@ -11,10 +11,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::abi::*;
 use crate::guard::catch;
-use crate::raw::{lend, lend_optional, lend_sets, slice, text};
+use crate::raw::{lend, lend_optional, lend_sets, read_sized, slice, text};
 use crate::{
     Batches, Clusterer, Clustering, Composer, Error, Evaluator, Flags, Kind, Level, LoadRequest, Loader, Metric,
-    Result, Services, Sets, Task,
+    Result, Rows, Services, Sets, StreamTask, Task,
 };
 
 /// What a library offers, after its descriptor has been read and found well-formed.
@@ -212,9 +212,9 @@ impl Instance {
 
     /// # Safety
     /// `M` is the methods' type of the component's kind.
-    unsafe fn methods<M>(&self) -> &'static M {
+    unsafe fn methods<M>(&self) -> M {
         // SAFETY: `methods` is not null (checked by `from_raw`) and of the type that the kind says.
-        unsafe { &*self.component.raw.methods.cast() }
+        unsafe { read_sized(self.component.raw.methods.cast()) }
     }
 }
 
@@ -392,7 +392,7 @@ macro_rules! foreign {
                 self.0.close()
             }
 
-            fn methods(&self) -> &'static $methods {
+            fn methods(&self) -> $methods {
                 // SAFETY: `try_from` has checked the kind.
                 unsafe { self.0.methods() }
             }
@@ -433,6 +433,7 @@ impl Loader for ForeignLoader {
             truth: lend_optional(request.truth),
             trial: lend_optional(request.trial),
             id: lend_optional(request.id),
+            preference: lend_optional(request.preference),
         };
         let load = required(self.methods().load, "load")?;
         let mut stream = FFI_ArrowArrayStream::empty();
@@ -544,15 +545,7 @@ impl Clusterer for ForeignClusterer {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        let composer = match task.composer {
-            None => None,
-            Some(composer) => {
-                let foreign = composer.as_foreign().ok_or_else(|| {
-                    Error::new("only a composer that was created as a component can cross to a clusterer")
-                })?;
-                Some(foreign.0.lend())
-            }
-        };
+        let composer = lend_composer(task.composer)?;
         let truth = task.truth.map(lend_sets);
         let raw = RawTask {
             size: size_of::<RawTask>() as u32,
@@ -564,6 +557,7 @@ impl Clusterer for ForeignClusterer {
             distance: task.space.distance as u32,
             composer: composer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             truth: truth.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            preferences: task.preferences.map_or(std::ptr::null(), <[f32]>::as_ptr),
         };
         let cluster = required(self.methods().cluster, "cluster")?;
         let mut out = RawClustering::empty();
@@ -575,6 +569,69 @@ impl Clusterer for ForeignClusterer {
         clustering.check(task)?;
         Ok(clustering)
     }
+
+    fn streams(&self) -> bool {
+        let methods = self.methods();
+        let Some(streams) = methods.streams.filter(|_| methods.cluster_stream.is_some()) else { return false };
+        // SAFETY: the instance is alive.
+        unsafe { streams(self.0.raw) != 0 }
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let composer = lend_composer(task.composer)?;
+        let raw = RawStreamTask {
+            size: size_of::<RawStreamTask>() as u32,
+            degree: task.degree as u32,
+            rows: task.rows.len() as u64,
+            dim: task.rows.dim() as u64,
+            normalize: task.space.normalize as u32,
+            distance: task.space.distance as u32,
+            composer: composer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            ctx: std::ptr::from_ref(&task.rows).cast_mut().cast(),
+            pass: Some(on_pass),
+        };
+        let cluster_stream = required(self.methods().cluster_stream, "cluster_stream")?;
+        let mut out = RawClustering::empty();
+        call(services, |host| {
+            // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
+            unsafe { cluster_stream(self.0.raw, &raw, host, &mut out) }
+        })?;
+        let clustering = Clustering::try_from(out)?;
+        clustering.check_rows(task.rows)?;
+        Ok(clustering)
+    }
+}
+
+fn lend_composer(composer: Option<&dyn Composer>) -> Result<Option<RawInstance>> {
+    let Some(composer) = composer else { return Ok(None) };
+    let foreign = composer
+        .as_foreign()
+        .ok_or_else(|| Error::new("only a composer that was created as a component can cross to a clusterer"))?;
+    Ok(Some(foreign.0.lend()))
+}
+
+unsafe extern "C" fn on_pass(
+    ctx: *mut c_void,
+    each: BatchFn,
+    each_ctx: *mut c_void,
+    sink: TextFn,
+    sink_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: `ctx` is that of `cluster_stream`, which has not returned.
+    let rows: &dyn Rows = unsafe { *ctx.cast::<&dyn Rows>() };
+    let mut ended = STATUS_OK;
+    let passed = catch(|| {
+        rows.pass(&mut |batch| {
+            // SAFETY: the library hands over a function together with its context; the rows are lent for the call.
+            ended = unsafe { each(each_ctx, batch.len() as u64, batch.values().as_ptr()) };
+            if ended == STATUS_OK { Ok(()) } else { Err(Error::Cancelled) }
+        })
+    });
+    if ended != STATUS_OK {
+        return ended;
+    }
+    // SAFETY: the sink is the library's own.
+    unsafe { hand_over(passed.map(|()| String::new()), sink, sink_ctx) }
 }
 
 /// Pushes a named number to the `Vec` behind `sink_ctx`.

@@ -127,6 +127,7 @@ mod guard;
 mod loader;
 mod params;
 mod raw;
+mod rows;
 mod services;
 mod sets;
 mod space;
@@ -134,7 +135,7 @@ mod space;
 #[doc(hidden)]
 pub use inventory;
 
-pub use clusterer::{Clusterer, Clustering, Diagnostics, Task};
+pub use clusterer::{Clusterer, Clustering, Diagnostics, StreamTask, Task};
 pub use component::{Component, Flags, Kind, NoParams};
 pub use composer::{Composer, compose_sets, compose_sets_vjp};
 pub use embeddings::Embeddings;
@@ -146,6 +147,7 @@ pub use foreign::{
 };
 pub use loader::{Batches, LoadRequest, Loader};
 pub use params::nearest;
+pub use rows::{BATCH_ROWS, Rows};
 pub use services::{Host, Level, NoHost, Services};
 pub use sets::Sets;
 pub use space::{Distance, Normalize, Space};

@@ -11,10 +11,11 @@ pub type Batches = Box<dyn RecordBatchReader + Send>;
 
 /// Yields tables of embeddings.
 pub trait Loader: Send + Sync {
-    /// Opens a stream of the wanted columns, and no others, renamed to `embedding`, `truth`, `trial` and `id`.
+    /// Opens a stream of the wanted columns, and no others, renamed to `embedding`, `truth`, `trial`, `id` and
+    /// `preference`.
     ///
     /// `embedding` is a list or fixed-size list of f16, f32 or f64; `truth` a list of integers or strings, or one of
-    /// those itself; `trial` integers; `id` integers or strings. The caller converts and checks the values.
+    /// those itself; `trial` integers; `id` integers or strings; `preference` numbers. The caller converts and checks the values.
     ///
     /// # Errors
     /// If the source cannot be opened or lacks a column; the text says which columns there are.
@@ -34,13 +35,17 @@ pub struct LoadRequest<'a> {
     pub trial: Option<&'a str>,
     /// The column of identifiers.
     pub id: Option<&'a str>,
+    /// The column of preferences: how gladly each example becomes an exemplar.
+    pub preference: Option<&'a str>,
 }
 
 impl<'a> LoadRequest<'a> {
     /// The wanted columns: the name in the stream and the name in the source.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        [("embedding", self.embedding), ("truth", self.truth), ("trial", self.trial), ("id", self.id)]
+        let columns = [self.embedding, self.truth, self.trial, self.id, self.preference];
+        ["embedding", "truth", "trial", "id", "preference"]
             .into_iter()
+            .zip(columns)
             .filter_map(|(name, source)| Some((name, source?)))
     }
 }

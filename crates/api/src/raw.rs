@@ -1,6 +1,7 @@
 //! Conversions between the boundary's types and Rust's, used by both directions of the crossing.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -12,6 +13,21 @@ use arrow_schema::{DataType, Field};
 use crate::abi::{RawClustering, RawSets, RawStr, RawTable};
 use crate::guard::catch;
 use crate::{Clustering, Diagnostics, Error, Result, Sets};
+
+/// Copies a structure that begins with its size. Fields that were appended after the other side's release are zero
+/// here, which is to say absent.
+///
+/// # Safety
+/// `T` begins with a `u32`, and all zeroes are a valid `T`; `ptr` points to one of at least the length that it says.
+pub(crate) unsafe fn read_sized<T>(ptr: *const T) -> T {
+    let mut copy = MaybeUninit::<T>::zeroed();
+    // SAFETY: the caller vouches for the size, and for what the bytes are.
+    unsafe {
+        let size = ptr.cast::<u32>().read() as usize;
+        ptr.cast::<u8>().copy_to_nonoverlapping(copy.as_mut_ptr().cast(), size.min(size_of::<T>()));
+        copy.assume_init()
+    }
+}
 
 /// Lends a text to the other side.
 pub(crate) fn lend(text: &str) -> RawStr {
@@ -253,5 +269,20 @@ impl TryFrom<RawClustering> for Clustering {
                 trace: trace.values().to_vec(),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::RawClustererMethods;
+
+    #[test]
+    fn what_an_older_release_does_not_have_is_absent() {
+        let older = [24u32, 0, 1, 0, 1, 0, 77, 77, 77, 77];
+        // SAFETY: 24 bytes of methods, two of them functions that are not called.
+        let methods: RawClustererMethods = unsafe { read_sized(older.as_ptr().cast()) };
+        assert!(methods.memory.is_some() && methods.cluster.is_some());
+        assert!(methods.streams.is_none() && methods.cluster_stream.is_none());
     }
 }

@@ -67,13 +67,14 @@ fn all() -> Vec<Structure> {
         }
         RawInstance { instance, component }
         RawHost { size, threads, seed, memory, cancel, ctx, error, log, progress, input, create }
-        RawLoadRequest { size, reserved, path, embedding, truth, trial, id }
+        RawLoadRequest { size, reserved, path, embedding, truth, trial, id, preference }
         RawLoaderMethods { size, reserved, load }
         RawComposerMethods { size, reserved, dim, compose, vjp }
-        RawTask { size, degree, rows, dim, embeddings, normalize, distance, composer, truth }
+        RawTask { size, degree, rows, dim, embeddings, normalize, distance, composer, truth, preferences }
+        RawStreamTask { size, degree, rows, dim, normalize, distance, composer, ctx, pass }
         RawTable { array, schema }
         RawClustering { size, converged, iterations, objective, assignments, clusters, trace }
-        RawClustererMethods { size, reserved, memory, cluster }
+        RawClustererMethods { size, reserved, memory, cluster, streams, cluster_stream }
         RawEvaluatorMethods { size, reserved, metrics, evaluate }
     }
 }

@@ -124,11 +124,36 @@ impl Clusterer for TestClusterer {
         (100 * rows + 10 * dim + degree) as u64
     }
 
+    fn streams(&self) -> bool {
+        self.0.mode.starts_with("stream")
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let (mut sum, mut batches) = (0.0, 0);
+        for _ in 0..2 {
+            task.rows.pass(&mut |batch| {
+                batches += 1;
+                sum += batch.values().iter().sum::<f32>();
+                match self.0.mode.as_str() {
+                    "stream no more" => Err(Error::new("had enough")),
+                    "stream and panic" => panic!("too much"),
+                    _ => Ok(()),
+                }
+            })?;
+        }
+        assert_eq!((task.rows.len(), task.rows.dim(), task.degree), (BATCH_ROWS + 1, 1, 2));
+        assert!(task.composer.is_some_and(|composer| composer.dim() == Some(2)));
+        let mut found = Clustering::from_labels(&vec![0; task.rows.len()]);
+        found.diagnostics = Diagnostics { iterations: batches, objective: sum.into(), ..Default::default() };
+        Ok(found)
+    }
+
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         self.0.act()?;
         if self.0.mode == "services" {
             services.log(Level::Warn, "look out");
             services.progress(3, 4)?;
+            assert_eq!(task.preferences, Some(&[-1.0, -2.0, -3.0][..]));
             assert_eq!((services.seed, services.threads, services.memory), (11, 3, 12345));
             assert_eq!(services.input("a/b")?, PathBuf::from("/base/a/b"));
             let missing = services.input("missing").unwrap_err();
@@ -177,6 +202,7 @@ fn with_task(check: impl FnOnce(&Task<'_>)) {
         degree: 2,
         composer: Some(&composer),
         truth: Some(&truth),
+        preferences: Some(&[-1.0, -2.0, -3.0]),
     });
 }
 
@@ -199,6 +225,44 @@ fn a_descriptor_says_what_the_component_is() {
 fn a_clustering_crosses_whole_both_ways() {
     with_task(|task| assert_eq!(clusterer("fine").cluster(task, &Services::none()).unwrap(), everything()));
     assert_eq!(clusterer("fine").memory(3, 2, 1), 321);
+}
+
+/// One row more than a batch, or none of them after the first pass began.
+struct Column(bool);
+
+impl Rows for Column {
+    fn len(&self) -> usize {
+        BATCH_ROWS + 1
+    }
+
+    fn dim(&self) -> usize {
+        1
+    }
+
+    fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
+        if !self.0 {
+            return Err(Error::new("the file is gone"));
+        }
+        Embeddings::new(&vec![1.0; BATCH_ROWS + 1], 1).pass(each)
+    }
+}
+
+#[test]
+fn examples_are_read_batch_by_batch_as_often_as_wanted() {
+    with_task(|task| {
+        assert!(!clusterer("fine").streams());
+        let run = |mode: &str, there: bool| {
+            let clusterer = clusterer(mode);
+            assert!(clusterer.streams());
+            clusterer.cluster_stream(&StreamTask { rows: &Column(there), ..task.stream() }, &Services::none())
+        };
+        let found = run("stream", true).unwrap();
+        let Diagnostics { iterations, objective, .. } = found.diagnostics;
+        assert_eq!((found.assignments.len(), iterations, objective), (BATCH_ROWS + 1, 4, 2.0 * 65_537.0));
+        assert_eq!(run("stream", false).unwrap_err().to_string(), "the file is gone");
+        assert_eq!(run("stream no more", true).unwrap_err().to_string(), "had enough");
+        assert!(run("stream and panic", true).unwrap_err().to_string().ends_with("too much"));
+    });
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! A cell: one clusterer on one trial. What it depends on, and what comes out of it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use compflow_api::{
     Clusterer, Clustering, Embeddings, Error, Evaluator, Flags, ForeignClusterer, ForeignComposer,
-    ForeignEvaluator, Kind, Result, Services, Sets, Space, Task,
+    ForeignEvaluator, Kind, Result, Rows, Services, Sets, Space, StreamTask, Task,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Trial;
 use crate::environment::{Answers, Environment, hash_parts};
 use crate::memory::Watch;
+use crate::source::{DataSource, Streamed};
 use crate::terminal::Terminal;
 
 /// A component with its parameters as JSON.
@@ -68,6 +69,15 @@ pub(crate) fn derive_seed(seed: u64, path: &[&str]) -> u64 {
     u64::from_str_radix(&hash[..16], 16).unwrap_or(0) >> 1
 }
 
+/// What is clustered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Examples<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) dim: usize,
+    /// To read the embeddings again, if they were not kept.
+    pub(crate) streamed: Option<&'a DataSource>,
+}
+
 /// Clusters a trial.
 ///
 /// # Errors
@@ -76,14 +86,13 @@ pub(crate) fn run(
     environment: &Environment,
     setting: &Setting,
     clusterer: &Recipe,
-    trial: &Trial,
-    dim: usize,
+    examples: Examples<'_>,
     seed: u64,
     about: &str,
 ) -> Result<Outcome> {
     let mut answers = Answers::sealed(environment, about);
     answers.bar = Some(environment.terminal.work(about));
-    let outcome = cluster(environment, setting, clusterer, trial, dim, seed, &answers);
+    let outcome = cluster(environment, setting, clusterer, examples, seed, &answers);
     if let Some(bar) = &answers.bar {
         bar.finish_and_clear();
     }
@@ -95,8 +104,7 @@ fn cluster(
     environment: &Environment,
     setting: &Setting,
     clusterer: &Recipe,
-    trial: &Trial,
-    dim: usize,
+    Examples { trial, dim, streamed }: Examples<'_>,
     seed: u64,
     answers: &Answers<'_>,
 ) -> Result<Outcome> {
@@ -112,13 +120,21 @@ fn cluster(
         degree: setting.degree,
         composer: composer.as_ref().map(|composer| composer as &dyn compflow_api::Composer),
         truth: trial.truth.as_ref().filter(|_| clusterer.flags.contains(Flags::NEEDS_TRUTH)),
+        preferences: trial.preferences.as_deref(),
     };
     let services = Services { host: answers, seed, threads: setting.threads, memory: setting.memory };
     let (watch, started) = (Watch::start(), Instant::now());
-    let found = instance.cluster(&task, &services);
+    let threads = setting.threads;
+    let streamed = streamed.map(|source| Streamed { source, environment, trial, dim, threads });
+    let streamed = streamed.as_ref().map(|rows| StreamTask { rows, ..task.stream() });
+    let found = match &streamed {
+        Some(task) => instance.cluster_stream(task, &services),
+        None if instance.streams() => instance.cluster_stream(&task.stream(), &services),
+        None => instance.cluster(&task, &services),
+    };
     let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
     let clustering = canonical(found?);
-    let distances = distances(&task, &clustering)?;
+    let distances = distances(streamed.as_ref().unwrap_or(&task.stream()), &clustering)?;
     // What was computed is not lost because the end went wrong.
     for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
         if let Err(error) = closed {
@@ -272,28 +288,44 @@ fn canonical(mut clustering: Clustering) -> Clustering {
 }
 
 /// The distance of every example to the representative of its cluster: its centroid, or its composed exemplars.
-fn distances(task: &Task<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
-    let dim = task.embeddings.dim();
+fn distances(task: &StreamTask<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
+    let (dim, clusters) = (task.rows.dim(), &clustering.clusters);
     let representatives = if !clustering.centroids.is_empty() {
         clustering.centroids.clone()
     } else if !clustering.exemplars.is_empty() {
-        // Composed by ascending row, which no numbering of clusters changes.
-        task.compose_sets(task.embeddings, &clustering.exemplars.iter().collect())?
+        let (values, sets) = exemplars(task.rows, &clustering.exemplars)?;
+        let values = Embeddings::new(&values, dim);
+        task.with(values).compose_sets(values, &sets)?
     } else {
         return Ok(Vec::new());
     };
-    let clusters: HashMap<&[u32], usize> =
-        clustering.clusters.iter().enumerate().map(|(at, set)| (set, at)).collect();
-    let points = task.points();
-    Ok(clustering
-        .assignments
-        .iter()
-        .zip(points.chunks_exact(dim))
-        .map(|(set, point)| {
-            let representative = &representatives[clusters[set] * dim..][..dim];
-            task.space.distance(point, representative) as f32
-        })
-        .collect())
+    let clusters: HashMap<&[u32], usize> = clusters.iter().enumerate().map(|(at, set)| (set, at)).collect();
+    let mut distances = Vec::with_capacity(task.rows.len());
+    task.rows.pass(&mut |batch| {
+        let points = task.space.points(batch);
+        for point in points.chunks_exact(dim) {
+            let cluster = clusters[&clustering.assignments[distances.len()]];
+            distances.push(task.space.distance(point, &representatives[cluster * dim..][..dim]) as f32);
+        }
+        Ok(())
+    })?;
+    Ok(distances)
+}
+
+/// The examples that are exemplars, by row, and every cluster's as positions among them: composed in ascending order of
+/// rows, which no numbering of clusters changes.
+fn exemplars(rows: &dyn Rows, exemplars: &[Vec<u32>]) -> Result<(Vec<f32>, Sets)> {
+    let wanted: BTreeSet<u32> = exemplars.iter().flatten().copied().collect();
+    let positions: BTreeMap<u32, u32> = wanted.iter().copied().zip(0..).collect();
+    let sets = exemplars.iter().map(|rows| rows.iter().map(|row| positions[row]).collect::<Vec<u32>>()).collect();
+    let (mut values, mut first) = (Vec::with_capacity(wanted.len() * rows.dim()), 0);
+    rows.pass(&mut |batch| {
+        let end = first + batch.len() as u32;
+        values.extend(wanted.range(first..end).flat_map(|row| &batch[(row - first) as usize]));
+        first = end;
+        Ok(())
+    })?;
+    Ok((values, sets))
 }
 
 #[cfg(test)]

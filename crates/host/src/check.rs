@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use compflow_api::{
-    Composer, Flags, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Level, LoadRequest, Loader, Metric,
-    Services,
+    Clusterer, Composer, Flags, ForeignClusterer, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Level,
+    Metric,
 };
 
 use crate::cell::{Recipe, Setting, derive_seed};
-use crate::dataset::{Builder, Dataset, Trial};
+use crate::dataset::{Dataset, Keep, Trial};
 use crate::diagnostics::{self, Origin, Problem, Source};
 use crate::document::Document;
-use crate::environment::{Answers, Environment, plain};
+use crate::environment::{Environment, plain};
 use crate::failure::Failure;
 use crate::files::{Inputs, display};
 use crate::pipeline::{Columns, Data, Pin, Pipeline, Use};
 use crate::registry::{Found, Registry, State};
+use crate::source::DataSource;
 use crate::terminal::Terminal;
 use crate::{grid, interrupt, pipeline, trust};
 
@@ -46,6 +47,8 @@ pub(crate) struct LoadedData {
     /// Whether it only settles grids.
     pub(crate) tunes: bool,
     pub(crate) dataset: Dataset,
+    /// To read the embeddings again, if they were not kept.
+    pub(crate) streamed: Option<DataSource>,
 }
 
 /// A `[[clusterer]]` table and the points of its grids.
@@ -63,6 +66,8 @@ pub(crate) struct Variant {
     pub(crate) recipe: Recipe,
     /// The parameters with the defaults filled in, as JSON.
     pub(crate) params: String,
+    /// Whether it reads the examples batch by batch.
+    pub(crate) streams: bool,
 }
 
 /// `[tune]`, resolved.
@@ -135,7 +140,7 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     let (evaluators, metrics) = checker.evaluators(&pipeline.evaluators);
     let all_made = evaluators.len() == pipeline.evaluators.len();
     let metric = pipeline.tune.as_ref().and_then(|tune| checker.tune(tune, &pipeline, &metrics, all_made));
-    let sources: Vec<Option<OpenData<'_>>> =
+    let sources: Vec<Option<DataSource>> =
         pipeline.data.iter().map(|data| checker.open(data, pipeline.seed)).collect();
     let evaluates = !pipeline.evaluators.is_empty();
     if !problems.is_empty() {
@@ -143,17 +148,24 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     }
     let mut loaded = Vec::new();
     let bar = environment.terminal.count("loading", sources.len());
-    for source in sources.into_iter().flatten() {
-        let data = source.data;
+    // The matrix is read only if somebody wants it whole.
+    let streamed = clusterers.iter().flat_map(|clusterer| &clusterer.variants).all(|variant| variant.streams);
+    let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
+    for (source, data) in sources.into_iter().flatten().zip(&pipeline.data) {
         let started = Instant::now();
-        match source.read(&environment, options.threads) {
+        match source.read(keep, &environment, options.threads) {
             Ok(dataset) => {
                 let rows: usize = dataset.trials.iter().map(Trial::len).sum();
                 let seconds = started.elapsed().as_secs_f64();
                 let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
                 environment.terminal.log(Level::Info, &data.name, &text);
                 check_dataset(&dataset, data, composer.as_ref(), evaluates, &clusterers, &mut problems);
-                loaded.push(LoadedData { name: data.name.clone(), tunes: data.tunes, dataset });
+                loaded.push(LoadedData {
+                    name: data.name.clone(),
+                    tunes: data.tunes,
+                    dataset,
+                    streamed: streamed.then_some(source),
+                });
             }
             Err(_) if interrupt::requested() => return Err(Failure::Interrupted),
             Err(text) => {
@@ -304,7 +316,8 @@ impl Checker<'_> {
             let schema = checked.instance.component().schema;
             let params = with_defaults(schema, &checked.recipe.params);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
-            variants.push(Variant { label, recipe: checked.recipe, params });
+            let streams = ForeignClusterer::try_from(checked.instance).is_ok_and(|instance| instance.streams());
+            variants.push(Variant { label, recipe: checked.recipe, params, streams });
         }
         if let Some(variant) = variants.first() {
             let flags = variant.recipe.flags;
@@ -391,7 +404,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open<'d>(&mut self, data: &'d Data, seed: u64) -> Option<OpenData<'d>> {
+    fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -411,7 +424,16 @@ impl Checker<'_> {
         };
         let loader = ForeignLoader::try_from(checked.instance).ok()?;
         let seed = derive_seed(seed, &["data", &data.name]);
-        let open = OpenData { data, loader, seed, files };
+        // A loader without files makes its columns; one with files has to be told their names.
+        let mut columns = match &data.columns {
+            Some(columns) => columns.all().map(|column| column.map(|(name, _)| name.clone())),
+            None if data.path.is_none() => {
+                ["embedding", "truth", "trial", "id", ""].map(|name| (!name.is_empty()).then(|| name.to_owned()))
+            }
+            None => Default::default(),
+        };
+        columns[0].get_or_insert_with(|| "embedding".to_owned());
+        let open = DataSource { name: data.name.clone(), loader, seed, files, columns };
         let before = self.problems.len();
         for file in &open.files {
             if let Err(text) = open.load(file.as_deref(), self.environment, 1) {
@@ -506,49 +528,6 @@ fn with_defaults(schema: &str, params: &str) -> String {
         .collect();
     filled.extend(given);
     Value::Object(filled).to_string()
-}
-
-/// Data whose loader is made and whose files are known.
-struct OpenData<'d> {
-    data: &'d Data,
-    loader: ForeignLoader,
-    /// For loaders that make data up.
-    seed: u64,
-    /// One for each file; `None` for a loader that reads none.
-    files: Vec<Option<PathBuf>>,
-}
-
-impl OpenData<'_> {
-    fn load(
-        &self,
-        file: Option<&Path>,
-        environment: &Environment,
-        threads: usize,
-    ) -> Result<compflow_api::Batches, String> {
-        // A loader without files makes its columns; one with files has to be told their names.
-        let [embedding, truth, trial, id] = match &self.data.columns {
-            Some(columns) => columns.all().map(|column| column.map(|(name, _)| name.as_str())),
-            None if file.is_none() => ["embedding", "truth", "trial", "id"].map(Some),
-            None => [None; 4],
-        };
-        let request = LoadRequest { path: file, embedding: embedding.or(Some("embedding")), truth, trial, id };
-        let answers = Answers::new(environment, &self.data.name);
-        let services = Services { host: &answers, seed: self.seed, threads, memory: environment.memory };
-        self.loader.load(&request, &services).map_err(|error| error.to_string())
-    }
-
-    fn read(&self, environment: &Environment, threads: usize) -> Result<Dataset, String> {
-        let mut builder = Builder::new(true, environment.memory);
-        for file in &self.files {
-            let named = |text: String| match file {
-                Some(file) => format!("{}: {text}", display(file)),
-                None => text,
-            };
-            let batches = self.load(file.as_deref(), environment, threads)?;
-            builder.read(batches).map_err(named)?;
-        }
-        builder.finish().map_err(|text| format!("data `{}`: {text}", self.data.name))
-    }
 }
 
 /// What can only be said once the data is there.

@@ -25,11 +25,12 @@ pub(crate) struct Dataset {
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) number: u32,
-    /// Row-major.
+    /// Row-major; empty if the data is [streamed](Keep::Streamed).
     pub(crate) embeddings: Vec<f32>,
     pub(crate) truth: Option<Sets>,
+    pub(crate) preferences: Option<Vec<f32>>,
     pub(crate) ids: Ids,
-    /// Hash of the embeddings.
+    /// Hash of the embeddings and preferences.
     pub(crate) key: String,
     /// Hash of the true sets.
     pub(crate) truth_key: String,
@@ -52,17 +53,30 @@ impl Trial {
     }
 }
 
+/// What becomes of embeddings that have been read and checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keep {
+    /// They are kept.
+    #[default]
+    Matrix,
+    /// They will be read again, batch by batch.
+    Streamed,
+    /// There are none: the data is only scored.
+    Nothing,
+}
+
 /// Collects batches, file after file.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    dim: usize,
+    matrix: Matrix,
     rows: usize,
     trials: BTreeMap<u32, Rows>,
     truth: Option<Labels>,
     ids: Option<Labels>,
+    preferences: Option<Vec<f32>>,
     /// Which columns the first file had; the others must have the same.
     columns: Option<Vec<String>>,
-    embeddings_wanted: bool,
+    keep: Keep,
     /// Bytes that the embeddings may take.
     memory: u64,
 }
@@ -71,6 +85,7 @@ pub(crate) struct Builder {
 #[derive(Debug, Default)]
 struct Rows {
     embeddings: Vec<f32>,
+    hasher: blake3::Hasher,
     /// Positions of its rows among all rows.
     rows: Vec<usize>,
 }
@@ -90,9 +105,9 @@ struct Labels {
 }
 
 impl Builder {
-    /// A builder of data with embeddings, or, for scoring, without.
-    pub(crate) fn new(embeddings_wanted: bool, memory: u64) -> Self {
-        Self { embeddings_wanted, memory, ..Self::default() }
+    /// A builder of data whose embeddings may take this much memory.
+    pub(crate) fn new(keep: Keep, memory: u64) -> Self {
+        Self { keep, memory, ..Self::default() }
     }
 
     /// Reads a file's batches to the end.
@@ -135,13 +150,18 @@ impl Builder {
             }
             Labels::append(&mut self.ids, column, "id", first_row)?;
         }
-        if self.embeddings_wanted {
+        if let Some(column) = batch.column_by_name("preference") {
+            let preferences = self.preferences.get_or_insert_default();
+            preferences.extend(preference_values(column, first_row)?);
+        }
+        if self.keep != Keep::Nothing {
             let column = batch.column_by_name("embedding").ok_or("the loader returned no embeddings")?;
-            let values = self.embedding_values(column, first_row)?;
-            let bytes = 4 * (self.dim * (self.rows + batch.num_rows())) as u64;
-            if bytes > self.memory {
+            let values = self.matrix.values(column, first_row)?;
+            let dim = self.matrix.dim;
+            let bytes = 4 * (dim * (self.rows + batch.num_rows())) as u64;
+            if self.keep == Keep::Matrix && bytes > self.memory {
                 return Err(format!(
-                    "the embeddings take more than the memory budget of {}; see --memory",
+                    "the embeddings take more than the memory budget of {}; see --memory, or `stream = true` of `ckm`",
                     indicatif::HumanBytes(self.memory)
                 ));
             }
@@ -150,7 +170,11 @@ impl Builder {
             while row < numbers.len() {
                 let end = (row..numbers.len()).find(|&at| numbers[at] != numbers[row]).unwrap_or(numbers.len());
                 let trial = self.trials.entry(numbers[row]).or_default();
-                trial.embeddings.extend_from_slice(&values.values()[row * self.dim..end * self.dim]);
+                let rows = &values.values()[row * dim..end * dim];
+                trial.hasher.update(bytemuck::cast_slice(rows));
+                if self.keep == Keep::Matrix {
+                    trial.embeddings.extend_from_slice(rows);
+                }
                 row = end;
             }
         }
@@ -161,8 +185,61 @@ impl Builder {
         Ok(())
     }
 
+    /// The trials, by number.
+    ///
+    /// # Errors
+    /// If there are no rows, or a trial has an identifier twice.
+    pub(crate) fn finish(self) -> Result<Dataset, String> {
+        if self.rows == 0 {
+            return Err("there are no rows".to_owned());
+        }
+        let truth = self.truth.map(Labels::number);
+        let mut trials = Vec::new();
+        for (number, Rows { embeddings, mut hasher, rows }) in self.trials {
+            let ids = match &self.ids {
+                None => Ids::Numbers(rows.iter().map(|row| *row as i64).collect()),
+                Some(Labels { values: Values::Numbers(ids), .. }) => {
+                    Ids::Numbers(rows.iter().map(|row| ids[*row]).collect())
+                }
+                Some(Labels { values: Values::Texts(ids), .. }) => {
+                    Ids::Texts(rows.iter().map(|row| ids[*row].clone()).collect())
+                }
+            };
+            match &ids {
+                // Row numbers cannot repeat.
+                Ids::Numbers(_) if self.ids.is_none() => {}
+                Ids::Numbers(ids) => require_distinct(ids, &rows, number)?,
+                Ids::Texts(ids) => require_distinct(ids, &rows, number)?,
+            }
+            let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
+            let preferences: Option<Vec<f32>> =
+                self.preferences.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
+            if let Some(preferences) = &preferences {
+                hasher.update(b"preferences").update(bytemuck::cast_slice(preferences));
+            }
+            let key = hasher.finalize().to_hex().to_string();
+            let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
+                hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
+            });
+            trials.push(Trial { number, embeddings, truth, preferences, ids, key, truth_key });
+        }
+        Ok(Dataset { dim: self.matrix.dim, trials })
+    }
+}
+
+/// The embeddings read so far, all of the same length.
+#[derive(Debug, Default)]
+pub(crate) struct Matrix {
+    /// 0 before the first row.
+    pub(crate) dim: usize,
+}
+
+impl Matrix {
     /// The numbers of an embedding column, row after row.
-    fn embedding_values(&mut self, column: &ArrayRef, first_row: usize) -> Result<Float32Array, String> {
+    ///
+    /// # Errors
+    /// Naming the row that has another length, a null, or something that is no number.
+    pub(crate) fn values(&mut self, column: &ArrayRef, first_row: usize) -> Result<Float32Array, String> {
         if column.null_count() > 0
             && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
         {
@@ -206,42 +283,6 @@ impl Builder {
         }
         Ok(values)
     }
-
-    /// The trials, by number.
-    ///
-    /// # Errors
-    /// If there are no rows, or a trial has an identifier twice.
-    pub(crate) fn finish(self) -> Result<Dataset, String> {
-        if self.rows == 0 {
-            return Err("there are no rows".to_owned());
-        }
-        let truth = self.truth.map(Labels::number);
-        let mut trials = Vec::new();
-        for (number, Rows { embeddings, rows }) in self.trials {
-            let ids = match &self.ids {
-                None => Ids::Numbers(rows.iter().map(|row| *row as i64).collect()),
-                Some(Labels { values: Values::Numbers(ids), .. }) => {
-                    Ids::Numbers(rows.iter().map(|row| ids[*row]).collect())
-                }
-                Some(Labels { values: Values::Texts(ids), .. }) => {
-                    Ids::Texts(rows.iter().map(|row| ids[*row].clone()).collect())
-                }
-            };
-            match &ids {
-                // Row numbers cannot repeat.
-                Ids::Numbers(_) if self.ids.is_none() => {}
-                Ids::Numbers(ids) => require_distinct(ids, &rows, number)?,
-                Ids::Texts(ids) => require_distinct(ids, &rows, number)?,
-            }
-            let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
-            let key = hash_parts([bytemuck::cast_slice(&embeddings)].into_iter());
-            let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
-                hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
-            });
-            trials.push(Trial { number, embeddings, truth, ids, key, truth_key });
-        }
-        Ok(Dataset { dim: self.dim, trials })
-    }
 }
 
 fn require_distinct<T: Eq + Hash + std::fmt::Display>(
@@ -258,7 +299,8 @@ fn require_distinct<T: Eq + Hash + std::fmt::Display>(
     Ok(())
 }
 
-fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>, String> {
+/// The numbers of a trial column.
+pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>, String> {
     if !column.data_type().is_integer() {
         return Err(format!("the trial column must hold integers, found {}", column.data_type()));
     }
@@ -272,6 +314,22 @@ fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>, String
             u32::try_from(numbers.value(row)).map_err(|_| {
                 format!("row {}: the trial {} is not between 0 and 2^32", first_row + row, numbers.value(row))
             })
+        })
+        .collect()
+}
+
+/// The numbers of a preference column.
+fn preference_values(column: &ArrayRef, first_row: usize) -> Result<Vec<f32>, String> {
+    if !column.data_type().is_numeric() {
+        return Err(format!("the preference column must hold numbers, found {}", column.data_type()));
+    }
+    let numbers = convert(column, &DataType::Float32)?;
+    let numbers: &Float32Array = numbers.as_primitive();
+    (0..numbers.len())
+        .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
+            Some(number) if number.is_finite() => Ok(number),
+            Some(number) => Err(format!("row {}: the preference is {number}", first_row + row)),
+            None => Err(format!("row {}: the preference is null", first_row + row)),
         })
         .collect()
 }
@@ -301,7 +359,7 @@ fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
 }
 
 /// What the loader said: Arrow puts the kinds of errors before it, once for every hand it went through.
-fn tidy(error: &str) -> String {
+pub(crate) fn tidy(error: &str) -> String {
     let text = error.rsplit_once("Producer error: ").map_or(error, |(_, text)| text);
     let kinds = ["External error: ", "Compute error: ", "Cast error: ", "Parser error: ", "Parquet error: "];
     let stripped = kinds.iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text);

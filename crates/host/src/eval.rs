@@ -7,7 +7,7 @@ use compflow_api::{ForeignLoader, Kind, Level, LoadRequest, Loader, Services, Se
 
 use crate::cell::{Recipe, evaluate};
 use crate::cli::EvalArgs;
-use crate::dataset::{Builder, Dataset, Ids, Trial};
+use crate::dataset::{Builder, Dataset, Ids, Keep, Trial};
 use crate::environment::{Answers, Environment, plain};
 use crate::failure::Failure;
 use crate::files::Inputs;
@@ -105,11 +105,12 @@ fn read(
         truth: Some(column),
         trial: args.trial.as_deref(),
         id: args.id.as_deref(),
+        preference: None,
     };
     let answers = Answers::new(environment, file);
     let services = Services { host: &answers, ..Services::none() };
     let batches = loader.load(&request, &services).map_err(|error| Failure::request(error.to_string()))?;
-    let mut builder = Builder::new(false, u64::MAX);
+    let mut builder = Builder::new(Keep::Nothing, u64::MAX);
     builder.read(batches).map_err(fail)?;
     builder.finish().map_err(fail)
 }

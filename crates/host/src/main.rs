@@ -25,6 +25,7 @@ mod registry;
 mod render;
 mod run;
 mod schema;
+mod source;
 mod summary;
 mod tables;
 mod terminal;

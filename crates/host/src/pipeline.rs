@@ -11,7 +11,7 @@ pub(crate) const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "ro
 pub(crate) const COMPOSER_KEYS: &[&str] = &["use", "params"];
 pub(crate) const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 pub(crate) const EVALUATOR_KEYS: &[&str] = &["use", "params"];
-pub(crate) const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id"];
+pub(crate) const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference"];
 pub(crate) const SPACE_KEYS: &[&str] = &["normalize", "distance"];
 pub(crate) const TUNE_KEYS: &[&str] = &["data", "metric"];
 pub(crate) const PLUGINS_KEYS: &[&str] = &["require"];
@@ -60,12 +60,13 @@ pub(crate) struct Columns {
     pub(crate) truth: Option<(String, Origin)>,
     pub(crate) trial: Option<(String, Origin)>,
     pub(crate) id: Option<(String, Origin)>,
+    pub(crate) preference: Option<(String, Origin)>,
 }
 
 impl Columns {
     /// In the order of the fields.
-    pub(crate) fn all(&self) -> [Option<&(String, Origin)>; 4] {
-        [&self.embedding, &self.truth, &self.trial, &self.id].map(Option::as_ref)
+    pub(crate) fn all(&self) -> [Option<&(String, Origin)>; 5] {
+        [&self.embedding, &self.truth, &self.trial, &self.id, &self.preference].map(Option::as_ref)
     }
 }
 
@@ -297,6 +298,7 @@ impl Reader<'_> {
                 truth: column("truth"),
                 trial: column("trial"),
                 id: column("id"),
+                preference: column("preference"),
             }
         });
         let tunes = match self.text(table, "role") {

@@ -115,6 +115,7 @@ fn columns() -> Value {
             "truth": text("The column of true sets."),
             "trial": text("The column of trial numbers."),
             "id": text("The column of identifiers."),
+            "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
         }),
     )
 }

@@ -40,6 +40,7 @@ pub struct Points {
     scale: f64,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "there is always one")]
 impl Points {
     /// Prepares rows of `dim` numbers, for blocks of `block_rows` rows.
     pub fn new(

@@ -46,7 +46,7 @@ impl Component for Npy {
 impl Loader for Npy {
     fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
         let path = path(request)?;
-        for (name, column) in [("trial", request.trial), ("id", request.id)] {
+        for (name, column) in [("trial", request.trial), ("id", request.id), ("preference", request.preference)] {
             if let Some(column) = column {
                 let path = path.display();
                 return Err(Error::new(format!(

@@ -122,6 +122,9 @@ impl Component for Synthetic {
 
 impl Loader for Synthetic {
     fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
+        if let Some(column) = request.preference {
+            return Err(Error::new(format!("no column `{column}`: synthetic data has no preferences")));
+        }
         Ok(self.stream(request, services.seed, rows_per_batch(4 * self.params.dim)))
     }
 }

@@ -32,7 +32,13 @@ pub(crate) fn fruits() -> RecordBatch {
 
 /// All columns of the fruits but the kind.
 pub(crate) fn request(path: &Path) -> LoadRequest<'_> {
-    LoadRequest { path: Some(path), embedding: Some("vector"), truth: Some("sets"), trial: Some("fold"), id: None }
+    LoadRequest {
+        path: Some(path),
+        embedding: Some("vector"),
+        truth: Some("sets"),
+        trial: Some("fold"),
+        ..Default::default()
+    }
 }
 
 /// What a loader should make of a table.

@@ -42,8 +42,14 @@ impl Host for WithMax {
     }
 }
 
-const ALL: LoadRequest<'static> =
-    LoadRequest { path: None, embedding: Some("e"), truth: Some("t"), trial: Some("n"), id: Some("i") };
+const ALL: LoadRequest<'static> = LoadRequest {
+    path: None,
+    embedding: Some("e"),
+    truth: Some("t"),
+    trial: Some("n"),
+    id: Some("i"),
+    preference: None,
+};
 
 fn services(seed: u64) -> Services<'static> {
     Services { host: &WithMax, seed, ..Services::none() }
