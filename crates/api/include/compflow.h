@@ -161,8 +161,6 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // How many rows every batch of a pass has, except the last.
 #define COMPFLOW_BATCH_ROWS (1 << 16)
 
-typedef struct Option_PassFn Option_PassFn;
-
 // What a library exports as the datum COMPFLOW_ABI_SYMBOL; read before any of its functions is called.
 //
 // These sixteen bytes never change.
@@ -373,6 +371,19 @@ typedef struct CompflowTask {
   const float *preferences;
 } CompflowTask;
 
+// Takes some rows, row-major, borrowed for the call; anything but COMPFLOW_STATUS_OK ends the pass. Called on the thread
+// of the call it was handed to, before that returns.
+typedef int32_t (*CompflowBatchFn)(void *sink_ctx, uint64_t rows, const float *values);
+
+// Hands all examples to `each`, in order, finite, not normalised, in batches of COMPFLOW_BATCH_ROWS. May be called again,
+// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
+// takes the reason.
+typedef int32_t (*CompflowPassFn)(void *ctx,
+                                  CompflowBatchFn each,
+                                  void *each_ctx,
+                                  CompflowTextFn sink,
+                                  void *sink_ctx);
+
 // What a clusterer is given that reads the examples batch by batch.
 typedef struct CompflowStreamTask {
   // Size of this structure.
@@ -392,7 +403,7 @@ typedef struct CompflowStreamTask {
   // Passed to `pass`.
   void *ctx;
   // Reads the examples.
-  struct Option_PassFn pass;
+  CompflowPassFn pass;
 } CompflowStreamTask;
 
 // An Arrow struct array with its schema.
@@ -474,19 +485,6 @@ typedef struct CompflowEvaluatorMethods {
 // What a library exports as the function COMPFLOW_ENTRY_SYMBOL. The result lives as long as the process; null means
 // that the library could not describe itself, and `sink` has taken the reason.
 typedef const struct CompflowLibrary *(*CompflowEntryFn)(CompflowTextFn sink, void *sink_ctx);
-
-// Takes some rows, row-major, borrowed for the call; anything but COMPFLOW_STATUS_OK ends the pass. Called on the thread
-// of the call it was handed to, before that returns.
-typedef int32_t (*CompflowBatchFn)(void *sink_ctx, uint64_t rows, const float *values);
-
-// Hands all examples to `each`, in order, finite, not normalised, in batches of COMPFLOW_BATCH_ROWS. May be called again,
-// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
-// takes the reason.
-typedef int32_t (*CompflowPassFn)(void *ctx,
-                                  CompflowBatchFn each,
-                                  void *each_ctx,
-                                  CompflowTextFn sink,
-                                  void *sink_ctx);
 
 /* What a library defines: the datum, read before any function is called,
  *

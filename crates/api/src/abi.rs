@@ -372,7 +372,7 @@ pub struct RawStreamTask {
     /// Passed to `pass`.
     pub ctx: *mut c_void,
     /// Reads the examples.
-    pub pass: Option<PassFn>,
+    pub pass: PassFn,
 }
 
 /// An Arrow struct array with its schema.

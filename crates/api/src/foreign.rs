@@ -537,6 +537,16 @@ fn require_rows(dim: usize, lens: &[usize]) -> Result<u64> {
     Ok((lens[0] / dim) as u64)
 }
 
+/// What an error begins with that is about what a component returned, in contrast to one that it reported itself.
+pub const IMPOSSIBLE: &str = "an impossible result";
+
+/// Takes over a clustering, found to be one of these examples.
+fn possible(out: RawClustering, examples: &dyn Rows) -> Result<Clustering> {
+    let clustering = Clustering::try_from(out);
+    let checked = clustering.and_then(|clustering| clustering.check_rows(examples).map(|()| clustering));
+    checked.map_err(|error| error.context(IMPOSSIBLE))
+}
+
 impl Clusterer for ForeignClusterer {
     fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
         let Some(memory) = self.methods().memory else { return 0 };
@@ -565,9 +575,7 @@ impl Clusterer for ForeignClusterer {
             // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
             unsafe { cluster(self.0.raw, &raw, host, &mut out) }
         })?;
-        let clustering = Clustering::try_from(out)?;
-        clustering.check(task)?;
-        Ok(clustering)
+        possible(out, &task.embeddings)
     }
 
     fn streams(&self) -> bool {
@@ -588,7 +596,7 @@ impl Clusterer for ForeignClusterer {
             distance: task.space.distance as u32,
             composer: composer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             ctx: std::ptr::from_ref(&task.rows).cast_mut().cast(),
-            pass: Some(on_pass),
+            pass: on_pass,
         };
         let cluster_stream = required(self.methods().cluster_stream, "cluster_stream")?;
         let mut out = RawClustering::empty();
@@ -596,9 +604,7 @@ impl Clusterer for ForeignClusterer {
             // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
             unsafe { cluster_stream(self.0.raw, &raw, host, &mut out) }
         })?;
-        let clustering = Clustering::try_from(out)?;
-        clustering.check_rows(task.rows)?;
-        Ok(clustering)
+        possible(out, task.rows)
     }
 }
 

@@ -143,7 +143,8 @@ pub use error::{Error, Result};
 pub use evaluator::{Evaluator, Metric};
 pub use export::Registration;
 pub use foreign::{
-    ForeignClusterer, ForeignComponent, ForeignComposer, ForeignEvaluator, ForeignLibrary, ForeignLoader, Instance,
+    ForeignClusterer, ForeignComponent, ForeignComposer, ForeignEvaluator, ForeignLibrary, ForeignLoader,
+    IMPOSSIBLE, Instance,
 };
 pub use loader::{Batches, LoadRequest, Loader};
 pub use params::nearest;

@@ -154,7 +154,8 @@ fn the_header_describes_the_same_memory() {
         let name = c_name(structure.name);
         writeln!(program, "_Static_assert(sizeof({name}) == {}, \"{name}\");", structure.size).unwrap();
         for Field { name: field, offset, .. } in structure.fields {
-            writeln!(program, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");").unwrap();
+            writeln!(program, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");")
+                .unwrap();
         }
     }
     let folder = tempfile::tempdir().unwrap();

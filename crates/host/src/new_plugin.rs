@@ -44,7 +44,8 @@ pub(crate) fn new_plugin(args: &NewPluginArgs) -> Result<String, Failure> {
     };
     for (path, text) in files {
         let path = folder.join(path);
-        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        let written =
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| Failure::run(format!("{}: {}", path.display(), plain(&error))))?;
     }
     let steps = template(&format!("README-{}.md", args.lang.name()), args);
@@ -151,7 +152,9 @@ fn api_dependency(api: &str) -> Result<String, Failure> {
     if api.starts_with(|c: char| c.is_ascii_digit() || "=^~<>".contains(c)) {
         return Ok(format!("{api:?}"));
     }
-    Err(Failure::request(format!("--api {api}: is neither a folder with a Cargo.toml nor a git address nor a version")))
+    Err(Failure::request(format!(
+        "--api {api}: is neither a folder with a Cargo.toml nor a git address nor a version"
+    )))
 }
 
 /// The workspace's requirement of a crate, as a value in TOML.
@@ -168,7 +171,8 @@ fn api_manifest() -> Result<String, String> {
     manifest.remove("lints");
     manifest.remove("dev-dependencies");
     for (section, inherited) in [("package", "package"), ("dependencies", "dependencies")] {
-        let shared = workspace.get("workspace").and_then(|table| table.get(inherited)).and_then(toml::Value::as_table);
+        let shared =
+            workspace.get("workspace").and_then(|table| table.get(inherited)).and_then(toml::Value::as_table);
         let Some(entries) = manifest.get_mut(section).and_then(toml::Value::as_table_mut) else { continue };
         for (key, value) in entries.iter_mut() {
             if value.get("workspace") == Some(&toml::Value::Boolean(true)) {

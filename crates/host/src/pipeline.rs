@@ -6,7 +6,8 @@ use crate::diagnostics::{Origin, Problem};
 use crate::document::{Document, Node, Table, Value};
 use crate::trust;
 
-pub(crate) const KEYS: &[&str] = &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
+pub(crate) const KEYS: &[&str] =
+    &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
 pub(crate) const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "role", "params"];
 pub(crate) const COMPOSER_KEYS: &[&str] = &["use", "params"];
 pub(crate) const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];

@@ -191,4 +191,3 @@ impl Registry {
         problem.suggest(name, known)
     }
 }
-

@@ -87,7 +87,8 @@ fn usage(component: &ForeignComponent) -> Value {
     if component.kind == Kind::Loader {
         required.push("name");
         properties.insert("columns".to_owned(), columns());
-        let role = json!({ "enum": ["test", "tune"], "default": "test", "description": "\"tune\" only settles grids." });
+        let role =
+            json!({ "enum": ["test", "tune"], "default": "test", "description": "\"tune\" only settles grids." });
         properties.insert("role".to_owned(), role);
     }
     if component.flags().contains(Flags::NEEDS_PATH) {

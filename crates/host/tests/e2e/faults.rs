@@ -83,7 +83,7 @@ fn a_result_that_does_not_fit_the_data_is_refused() {
     let folder = Folder::new();
     with_fault(&folder, "wrong_length");
     run(&folder, &[], 1);
-    assert_eq!(failing_cells(&folder)[0].1, "44 assignments were returned for 45 examples");
+    assert_eq!(failing_cells(&folder)[0].1, "an impossible result: 44 assignments were returned for 45 examples");
 }
 
 #[test]
