@@ -1,6 +1,10 @@
 //! Made-up examples: some groups, and unions of them, the same on every machine.
 
-use compflow_api::{Component, Composer, Flags, ForeignComposer, NoParams, Registration, Result, Services, Sets};
+use std::sync::OnceLock;
+
+use compflow_api::{
+    Component, Composer, Flags, ForeignComponent, ForeignComposer, NoParams, Registration, Result, Services, Sets,
+};
 
 /// A composer that comes with the tests, so that none need be found.
 struct Largest;
@@ -46,7 +50,10 @@ impl Composer for Largest {
 /// # Errors
 /// None in practice.
 pub(crate) fn composer() -> Result<ForeignComposer> {
-    let component = Registration::composer::<Largest>().component()?;
+    // Describing a component allocates for ever, so that is done once.
+    static COMPONENT: OnceLock<Result<ForeignComponent>> = OnceLock::new();
+    let described = COMPONENT.get_or_init(|| Registration::composer::<Largest>().component());
+    let component = described.as_ref().map_err(Clone::clone)?;
     ForeignComposer::try_from(component.create("{}", &Services::none())?)
 }
 

@@ -7,25 +7,33 @@ use crate::conformance::report::{Verdict, require};
 /// How often something is created, run and dropped.
 const ROUNDS: usize = 1000;
 
-/// Bytes that are allocated and not freed, as exactly as the platform tells, and how many of them are within its noise.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+/// Bytes that are allocated and not freed, as exactly as can be told, and how many of them are within the noise.
 fn allocated() -> (usize, usize) {
-    // SAFETY: the function only reads the allocator's own counters.
-    let info = unsafe { libc::mallinfo2() };
-    match info.uordblks + info.hblkhd {
-        // Another allocator stands in for glibc's, as a sanitizer's does.
-        0 => resident(),
-        bytes => (bytes, 8 << 10),
+    match counted().filter(|bytes| *bytes > 0) {
+        Some(bytes) => (bytes, 8 << 10),
+        None => (memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem), 8 << 20),
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn allocated() -> (usize, usize) {
-    resident()
+/// What the allocator itself has counted: a sanitizer's if one stands in, or glibc's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn counted() -> Option<usize> {
+    use libloading::os::unix::{Library, Symbol};
+    // SAFETY: the sanitizers' interface declares the symbol so: <sanitizer/allocator_interface.h>.
+    let sanitizer: Result<Symbol<unsafe extern "C" fn() -> usize>, _> =
+        unsafe { Library::this().get("__sanitizer_get_current_allocated_bytes") };
+    if let Ok(allocated_bytes) = sanitizer {
+        // SAFETY: it only reads a counter, as does the other.
+        return Some(unsafe { allocated_bytes() });
+    }
+    // SAFETY: as above.
+    let info = unsafe { libc::mallinfo2() };
+    Some(info.uordblks + info.hblkhd)
 }
 
-fn resident() -> (usize, usize) {
-    (memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem), 8 << 20)
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn counted() -> Option<usize> {
+    None
 }
 
 /// Memory that grows during both halves of the rounds is lost; what grows once may be something kept for later.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compflow_api::{ForeignComponent, Kind};
+use compflow_api::{Error, ForeignComponent, Kind};
 use serde_json::{Map, Value};
 
 use crate::cli::TestPluginArgs;
@@ -43,7 +43,16 @@ pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, numb
         point("everything else", || Ok(Verdict::Skip(why)));
         return Ok(());
     }
-    point("can be made, and from its defaults too", || parameters::defaults(subject));
+    let mut made = true;
+    point("can be made, and from its defaults too", || {
+        let outcome = parameters::defaults(subject);
+        made = outcome.is_ok();
+        let hint = format!("or give --params {}='{{...}}'", subject.component.name);
+        outcome.map_err(|error| Error::new(format!("{error}; {hint}")))
+    });
+    if !made {
+        return Ok(());
+    }
     point("refuses bad parameters by their names", || parameters::refuses_bad(subject));
     match subject.component.kind {
         Kind::Clusterer => clusterer::test(subject),

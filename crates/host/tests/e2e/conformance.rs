@@ -26,7 +26,9 @@ fn passes(folder: &Folder, stem: &str, more: &[&str]) {
 
 #[test]
 fn our_clusterers_pass() {
-    passes(&Folder::new(), "baselines", &[]);
+    // These two must be told how many clusters there are.
+    let params = ["--params", "ac={\"k\": 3}", "--params", "fcm={\"k\": 3}"];
+    passes(&Folder::new(), "baselines", &params);
 }
 
 #[test]
