@@ -92,6 +92,8 @@ pub trait Component: Send + Sync + Sized + 'static {
     /// Its parameters. The type's doc comment is the component's documentation, a field's doc comment describes
     /// the parameter, `#[serde(default)]` makes it optional, `#[schemars(range(min = …, max = …))]` bounds it:
     /// all of that ends up in `compflow inspect`, and all of it has been checked when [`new`](Self::new) is called.
+    /// Parameters without a default of their own have a `#[schemars(example = …)]` for the table to paste that
+    /// `inspect` ends with. Named sets of values are [presets](crate::presets).
     type Params: DeserializeOwned + JsonSchema;
 
     /// Makes an instance. Checks what the type of the parameters cannot express; does no work on data.

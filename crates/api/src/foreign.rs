@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
@@ -14,7 +14,7 @@ use crate::guard::catch;
 use crate::raw::{lend, lend_optional, lend_sets, read_sized, slice, text};
 use crate::{
     Batches, Clusterer, Clustering, Composer, Error, Evaluator, Flags, Kind, Level, LoadRequest, Loader, Metric,
-    Result, Rows, Services, Sets, StreamTask, Task,
+    Preset, Result, Rows, Services, Sets, StreamTask, Task, presets,
 };
 
 /// What a library offers, after its descriptor has been read and found well-formed.
@@ -142,6 +142,21 @@ impl ForeignComponent {
     /// What it needs and what it has.
     pub fn flags(&self) -> Flags {
         Flags(self.raw.flags)
+    }
+
+    /// The presets that its parameters offer.
+    pub fn presets(&self) -> Vec<Preset> {
+        presets::presets(&self.parsed_schema())
+    }
+
+    /// Parameters, a JSON object, with those that were left out at what the preset says, else at their defaults.
+    pub fn effective(&self, params: &str) -> String {
+        let given = serde_json::from_str(params).unwrap_or_default();
+        serde_json::Value::Object(presets::effective(&self.parsed_schema(), given)).to_string()
+    }
+
+    fn parsed_schema(&self) -> serde_json::Value {
+        serde_json::from_str(self.schema).unwrap_or_default()
     }
 
     /// Makes an instance from parameters, a JSON object.
@@ -441,12 +456,17 @@ impl Loader for ForeignLoader {
             // SAFETY: the arguments are as `RawLoaderMethods::load` says.
             unsafe { load(self.0.raw, &raw, host, &mut stream) }
         })?;
-        Ok(Box::new(Checked(catch(|| Ok(RecordBatchStreamReader::try_new(stream)?))?)))
+        Ok(Box::new(Checked(catch(|| Ok(StreamReader::try_new(stream)?))?)))
     }
 }
 
+/// Arrow's reader of streams, under the name that all versions have.
+#[expect(clippy::allow_attributes, reason = "an expectation would not be met by all versions")]
+#[allow(deprecated, reason = "the other name is from version 60.1")]
+type StreamReader = arrow_array::ffi_stream::ArrowArrayStreamReader;
+
 /// Batches of another library, each found well-formed before it is handed on.
-struct Checked(RecordBatchStreamReader);
+struct Checked(StreamReader);
 
 impl Iterator for Checked {
     type Item = Result<RecordBatch, ArrowError>;

@@ -100,7 +100,8 @@
 //! # What holds for every component
 //!
 //! - The host makes an instance per use ([`Component::new`]) and may call it from several threads at once.
-//! - Parameters have been checked against their type, ranges included, before `new` sees them.
+//! - Parameters have been checked against their type, ranges included, before `new` sees them. What a
+//!   [preset](presets) stands for is written in its schema, and has been filled in by then as well.
 //! - The same seed gives the same result, whatever the number of threads: [`Services::seed`].
 //! - Long work calls [`Services::progress`], which also ends it when the user no longer wants it.
 //! - A panic becomes an error with its text, and that instance is not used again.
@@ -126,6 +127,7 @@ mod foreign;
 mod guard;
 mod loader;
 mod params;
+pub mod presets;
 mod raw;
 mod rows;
 mod services;
@@ -148,6 +150,7 @@ pub use foreign::{
 };
 pub use loader::{Batches, LoadRequest, Loader};
 pub use params::nearest;
+pub use presets::Preset;
 pub use rows::{BATCH_ROWS, Rows};
 pub use services::{Host, Level, NoHost, Services};
 pub use sets::Sets;

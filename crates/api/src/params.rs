@@ -7,24 +7,25 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Error, Result};
+use crate::{Error, Result, presets};
 
 /// The JSON Schema of a parameter type.
 pub(crate) fn schema<P: JsonSchema>() -> Value {
     schemars::schema_for!(P).to_value()
 }
 
-/// Reads parameters.
+/// Reads parameters, those of their preset included.
 ///
 /// # Errors
 /// One line per problem, each beginning with the parameter's name in backticks.
 pub(crate) fn parse<P: DeserializeOwned + JsonSchema>(json: &str) -> Result<P> {
-    let value: Value =
+    let mut value: Value =
         serde_json::from_str(json).map_err(|e| Error::new(format!("parameters are not JSON: {e}")))?;
-    if !value.is_object() {
-        return Err(Error::new(format!("the parameters must be a table, found {value}")));
-    }
     let schema = schema::<P>();
+    match &mut value {
+        Value::Object(params) => presets::apply(&schema, params),
+        other => return Err(Error::new(format!("the parameters must be a table, found {other}"))),
+    }
     let problems = problems(&schema, &value);
     if !problems.is_empty() {
         return Err(Error::new(problems.join("\n")));
@@ -55,11 +56,7 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn resolve(&self, schema: &'a Value) -> &'a Value {
-        schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|reference| self.root.pointer(reference.trim_start_matches('#')))
-            .unwrap_or(schema)
+        presets::resolve(self.root, schema)
     }
 
     fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<String>) {

@@ -64,7 +64,7 @@ pub(crate) struct Variant {
     /// The name and the choices made from grids.
     pub(crate) label: String,
     pub(crate) recipe: Recipe,
-    /// The parameters with the defaults filled in, as JSON.
+    /// The parameters with preset and defaults filled in, as JSON.
     pub(crate) params: String,
     /// Whether it reads the examples batch by batch.
     pub(crate) streams: bool,
@@ -313,8 +313,7 @@ impl Checker<'_> {
             let at_point =
                 Use { component: component.clone(), origin: origin.clone(), params: point.params.clone() };
             let Some(checked) = self.make(&at_point, Kind::Clusterer) else { continue };
-            let schema = checked.instance.component().schema;
-            let params = with_defaults(schema, &checked.recipe.params);
+            let params = checked.instance.component().effective(&checked.recipe.params);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
             let streams = ForeignClusterer::try_from(checked.instance).is_ok_and(|instance| instance.streams());
             variants.push(Variant { label, recipe: checked.recipe, params, streams });
@@ -512,22 +511,6 @@ fn about_column(data: &Data, file: Option<&Path>, line: &str) -> Problem {
         problem.origin = Some(origin.clone());
     }
     problem
-}
-
-/// The parameters with those that were left out at their defaults.
-fn with_defaults(schema: &str, params: &str) -> String {
-    use serde_json::{Map, Value};
-    let schema: Value = serde_json::from_str(schema).unwrap_or_default();
-    let given: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
-    let mut filled: Map<String, Value> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())))
-        .collect();
-    filled.extend(given);
-    Value::Object(filled).to_string()
 }
 
 /// What can only be said once the data is there.

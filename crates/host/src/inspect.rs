@@ -14,6 +14,8 @@ struct Parameter {
     kind: String,
     /// `None` if it must be given.
     default: Option<Value>,
+    /// What it might be.
+    example: Option<Value>,
     range: String,
     meaning: String,
 }
@@ -98,17 +100,30 @@ fn describe(path: &str, component: &ForeignComponent) -> String {
         let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: false };
         text += &format!("\n{}", grid.render(Format::Table));
     }
+    let presets = component.presets();
+    if !presets.is_empty() {
+        let rows = presets.into_iter().map(|preset| {
+            let values = preset.values.iter().map(|(name, value)| format!("{name} = {}", to_toml(value)));
+            vec![preset.name, values.collect::<Vec<_>>().join(", "), preset.meaning.replace('\n', " ")]
+        });
+        let header = ["preset", "values for what is not given", "meaning"].map(str::to_owned).to_vec();
+        let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: false };
+        text += &format!("\n{}", grid.render(Format::Table));
+    }
     text + "\n" + &example(component, &parameters)
 }
 
-/// A table to paste into a pipeline, with every parameter at its default.
+/// A table to paste into a pipeline, with every parameter at its default or, if it has none, at its example.
 fn example(component: &ForeignComponent, parameters: &[Parameter]) -> String {
     let params: Vec<String> = parameters
         .iter()
-        .filter(|parameter| parameter.default != Some(Value::Null))
-        .map(|parameter| {
-            let value = parameter.default.as_ref().map_or_else(|| placeholder(&parameter.kind), to_toml);
-            format!("{} = {value}", parameter.name)
+        .filter_map(|Parameter { name, kind, default, example, .. }| {
+            let value = match (default.as_ref().filter(|value| !value.is_null()).or(example.as_ref()), default) {
+                (Some(value), _) => to_toml(value),
+                (None, Some(_)) => return None,
+                (None, None) => placeholder(kind),
+            };
+            Some(format!("{name} = {value}"))
         })
         .collect();
     let params = if params.is_empty() { String::new() } else { format!("params = {{ {} }}\n", params.join(", ")) };
@@ -174,6 +189,7 @@ fn parameters(schema: &str) -> Vec<Parameter> {
             } else {
                 Some(property.get("default").cloned().unwrap_or(Value::Null))
             },
+            example: property.pointer("/examples/0").cloned(),
             range: range(property),
             meaning: property.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " "),
         })

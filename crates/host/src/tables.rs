@@ -1,10 +1,12 @@
 //! The five tables of a run, as Polars dataframes written to Parquet.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use polars::prelude::*;
 
+use crate::cell::Outcome;
 use crate::check::Plan;
 use crate::dataset::Ids;
 use crate::environment::plain;
@@ -17,22 +19,44 @@ use crate::summary::Summary;
 /// # Errors
 /// Naming the table that could not be written.
 pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<(), String> {
-    let tables: [(&str, PolarsResult<DataFrame>); 5] = [
-        ("runs", runs(plan, rows)),
-        ("metrics", metrics(plan, rows)),
-        ("summary", summary(entries)),
-        ("assignments", assignments(plan, rows)),
-        ("clusters", clusters(plan, rows)),
+    let assignments = Assignments::new(plan, rows);
+    let parts = assignments.parts();
+    let tables: [(&str, Parts<'_>); 5] = [
+        ("runs", once(|| runs(plan, rows))),
+        ("metrics", once(|| metrics(plan, rows))),
+        ("summary", once(|| summary(entries))),
+        ("assignments", Box::new(parts.iter().map(|part| assignments.table(part)))),
+        ("clusters", once(|| clusters(plan, rows))),
     ];
     let mut staged = Vec::new();
-    for (name, table) in tables {
-        let mut table = table.map_err(|error| format!("the table {name}: {error}"))?;
+    for (name, mut parts) in tables {
         let written = Staged::write(&folder.join(format!("{name}.parquet")), true, |file| {
-            ParquetWriter::new(file).finish(&mut table).map(|_| ()).map_err(std::io::Error::other)
+            write_parts(file, &mut parts).map_err(std::io::Error::other)
         });
         staged.push((name, written.map_err(|error| unwritable(name, &error))?));
     }
     staged.into_iter().try_for_each(|(name, staged)| staged.commit().map_err(|error| unwritable(name, &error)))
+}
+
+/// A table in parts with the same columns, at least one, each made when it is written.
+type Parts<'a> = Box<dyn Iterator<Item = PolarsResult<DataFrame>> + 'a>;
+
+fn once<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + 'a) -> Parts<'a> {
+    Box::new(std::iter::once_with(table))
+}
+
+fn write_parts(file: &mut impl std::io::Write, parts: &mut Parts<'_>) -> PolarsResult<()> {
+    let mut writer = None;
+    for part in parts {
+        let part = part?;
+        if writer.is_none() {
+            writer = Some(ParquetWriter::new(&mut *file).batched(part.schema())?);
+        }
+        if let Some(writer) = &mut writer {
+            writer.write_batch(&part)?;
+        }
+    }
+    writer.map_or(Ok(()), |writer| writer.finish().map(|_| ()))
 }
 
 fn unwritable(name: &str, error: &std::io::Error) -> String {
@@ -146,45 +170,94 @@ fn lists<'a>(name: &str, sets: impl Iterator<Item = Option<&'a [u32]>>) -> Colum
     builder.finish().into_column()
 }
 
-fn assignments(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
-    let finished: Vec<&Row> = rows.iter().filter(|row| row.outcome.is_some()).collect();
-    let outcomes = || finished.iter().filter_map(|row| row.outcome.as_ref());
-    let sets = || outcomes().flat_map(|outcome| outcome.clustering.assignments.iter());
-    let trial = |row: &Row| &plan.data[row.cell.data].dataset.trials[row.cell.trial];
-    let times = |row: &Row| row.outcome.as_ref().map_or(0, |outcome| outcome.clustering.assignments.len());
-    let mut columns = join_columns(plan, finished.iter().map(|row| (*row, times(row))));
-    columns.push(ids(finished.iter().map(|row| &trial(row).ids)));
-    columns.push(lists("clusters", sets().map(Some)));
-    columns.push(Column::new("composite".into(), sets().map(|set| set.len() > 1).collect::<Vec<_>>()));
-    let distances: Vec<Option<f32>> = outcomes()
-        .flat_map(|outcome| (0..outcome.clustering.assignments.len()).map(|at| outcome.distances.get(at).copied()))
-        .collect();
-    columns.push(Column::new("distance".into(), distances));
-    let mut extra: Vec<&str> =
-        outcomes().flat_map(|outcome| &outcome.clustering.extra).map(|(name, _)| name.as_str()).collect();
-    extra.sort_unstable();
-    extra.dedup();
-    for name in extra {
-        let column = outcomes().flat_map(|outcome| {
-            let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
-            (0..outcome.clustering.assignments.len()).map(move |at| found.map(|(_, sets)| &sets[at]))
-        });
-        columns.push(lists(name, column));
-    }
-    DataFrame::new(sets().count(), columns)
+/// The rows that a part of `assignments` has at most, as the table may be larger than everything else together.
+const PART_ROWS: usize = 1 << 20;
+
+/// Some examples of a cell.
+type Piece<'a> = (&'a Row, &'a Outcome, Range<usize>);
+
+/// The table of examples.
+struct Assignments<'a> {
+    plan: &'a Plan,
+    finished: Vec<(&'a Row, &'a Outcome)>,
+    /// Names of further columns, sorted.
+    extra: Vec<&'a str>,
+    /// Whether all identifiers are numbers; if some are texts, all become texts.
+    numbers: bool,
 }
 
-/// Identifiers: numbers if all data has numbers, texts otherwise.
-fn ids<'a>(ids: impl Iterator<Item = &'a Ids> + Clone) -> Column {
-    if ids.clone().all(|ids| matches!(ids, Ids::Numbers(_))) {
-        let numbers = ids.flat_map(|ids| if let Ids::Numbers(ids) = ids { &ids[..] } else { &[] });
-        return Column::new("id".into(), numbers.copied().collect::<Vec<_>>());
+impl<'a> Assignments<'a> {
+    fn new(plan: &'a Plan, rows: &'a [Row]) -> Self {
+        let finished: Vec<_> = rows.iter().filter_map(|row| Some((row, row.outcome.as_ref()?))).collect();
+        let columns = finished.iter().flat_map(|(_, outcome)| &outcome.clustering.extra);
+        let mut extra: Vec<&str> = columns.map(|(name, _)| name.as_str()).collect();
+        extra.sort_unstable();
+        extra.dedup();
+        let numbers = finished.iter().all(|(row, _)| matches!(ids(plan, row), Ids::Numbers(_)));
+        Self { plan, finished, extra, numbers }
     }
-    let texts = ids.flat_map(|ids| match ids {
-        Ids::Numbers(ids) => ids.iter().map(ToString::to_string).collect(),
-        Ids::Texts(ids) => ids.clone(),
-    });
-    Column::new("id".into(), texts.collect::<Vec<_>>())
+
+    /// All examples, cut into parts; one without any if there are none.
+    fn parts(&self) -> Vec<Vec<Piece<'a>>> {
+        let mut parts = vec![Vec::new()];
+        let mut room = PART_ROWS;
+        for (row, outcome) in &self.finished {
+            let (mut first, total) = (0, outcome.clustering.assignments.len());
+            while first < total {
+                if room == 0 {
+                    parts.push(Vec::new());
+                    room = PART_ROWS;
+                }
+                let end = total.min(first + room);
+                parts.last_mut().into_iter().for_each(|part| part.push((*row, *outcome, first..end)));
+                room -= end - first;
+                first = end;
+            }
+        }
+        parts
+    }
+
+    fn table(&self, part: &[Piece<'_>]) -> PolarsResult<DataFrame> {
+        let sets = || {
+            part.iter().flat_map(|(_, outcome, range)| range.clone().map(|at| &outcome.clustering.assignments[at]))
+        };
+        let mut columns = join_columns(self.plan, part.iter().map(|(row, _, range)| (*row, range.len())));
+        columns.push(self.ids(part));
+        columns.push(lists("clusters", sets().map(Some)));
+        columns.push(Column::new("composite".into(), sets().map(|set| set.len() > 1).collect::<Vec<_>>()));
+        let distances: Vec<Option<f32>> = part
+            .iter()
+            .flat_map(|(_, outcome, range)| range.clone().map(|at| outcome.distances.get(at).copied()))
+            .collect();
+        columns.push(Column::new("distance".into(), distances));
+        for name in &self.extra {
+            let column = part.iter().flat_map(|(_, outcome, range)| {
+                let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
+                range.clone().map(move |at| found.map(|(_, sets)| &sets[at]))
+            });
+            columns.push(lists(name, column));
+        }
+        DataFrame::new(sets().count(), columns)
+    }
+
+    fn ids(&self, part: &[Piece<'_>]) -> Column {
+        if self.numbers {
+            let numbers = part.iter().flat_map(|(row, _, range)| match ids(self.plan, row) {
+                Ids::Numbers(ids) => &ids[range.clone()],
+                Ids::Texts(_) => &[],
+            });
+            return Column::new("id".into(), numbers.copied().collect::<Vec<_>>());
+        }
+        let texts = part.iter().flat_map(|(row, _, range)| match ids(self.plan, row) {
+            Ids::Numbers(ids) => ids[range.clone()].iter().map(ToString::to_string).collect(),
+            Ids::Texts(ids) => ids[range.clone()].to_vec(),
+        });
+        Column::new("id".into(), texts.collect::<Vec<_>>())
+    }
+}
+
+fn ids<'a>(plan: &'a Plan, row: &Row) -> &'a Ids {
+    &plan.data[row.cell.data].dataset.trials[row.cell.trial].ids
 }
 
 fn clusters(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {

@@ -43,7 +43,7 @@ impl Loader for Rings {
     fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
         let Params { n, k } = self.0;
         let turn = services.seed as f32 % 6.28;
-        let rows = || (0..i64::from(n));
+        let rows = || 0..i64::from(n);
         let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
         for (name, source) in request.columns() {
             let array: ArrayRef = match source {

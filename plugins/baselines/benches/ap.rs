@@ -20,7 +20,7 @@ fn main() -> compflow_api::Result<()> {
     let chosen = std::env::args().find_map(|argument| argument.parse().ok());
     for threads in chosen.map_or(vec![1, 2], |threads| vec![threads]) {
         let services = Services { threads, ..Services::none() };
-        let params = ApParams { max_iter: Some(100), convergence_iter: 1000, ..ApParams::default() };
+        let params = ApParams { max_iter: 100, convergence_iter: 1000, ..ApParams::default() };
         let ap = Ap::new(params, &services)?;
         let start = Instant::now();
         let found = ap.cluster(&task, &services)?;

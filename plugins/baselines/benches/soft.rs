@@ -18,24 +18,18 @@ fn main() -> Result<()> {
     let values: Vec<f32> = (0..n * dim).map(|_| (0..4).map(|_| rng.random::<f32>() - 0.5).sum()).collect();
     let task = Task::new(Embeddings::new(&values, dim));
     for m in [2.0, 1.2, 1.35] {
-        let params = FcmParams {
-            k: Some(k),
-            m: Some(m),
-            error: Some(0.0),
-            max_iter: Some(ITERATIONS),
-            ..FcmParams::default()
-        };
+        let params = FcmParams { k, m, threshold: None, error: 0.0, max_iter: ITERATIONS, preset: None };
         measure(&format!("fcm, m = {m}"), &Fcm::new(params, &Services::none())?, &task)?;
     }
     for covariance in [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical] {
         for variant in [Variant::Em, Variant::Bayes] {
             let params = GmmParams {
                 k,
-                variant: Some(variant),
+                variant,
                 covariance,
-                reg_covar: None,
+                reg_covar: 1e-6,
                 tol: 0.0,
-                max_iter: Some(ITERATIONS),
+                max_iter: ITERATIONS,
                 restarts: 1,
                 init: GmmInit::Random,
                 threshold: None,

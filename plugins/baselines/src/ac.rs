@@ -46,9 +46,6 @@ use self::dendrogram::{Dendrogram, Merge};
 use self::matrix::{Matrix, Update};
 use compflow_kernels::workers::Workers;
 
-/// The threshold of the presets.
-const PRESET_THRESHOLD: f64 = 1.0;
-
 /// Agglomerative clustering: the two nearest groups are joined again and again, and the tree of these merges is cut
 /// where it has `k` groups, or where merges reach `distance_threshold`; exactly one of the two is given.
 ///
@@ -63,13 +60,13 @@ pub struct Params {
     /// How far two groups are from one another.
     pub linkage: Linkage,
     /// Number of clusters.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), example = 15)]
     pub k: Option<usize>,
     /// Groups at least this far from one another stay apart: there is one cluster more than merges of this height or
     /// above.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("instead_of" = "k"))]
     pub distance_threshold: Option<f64>,
-    /// Sets `distance_threshold` to 1 if neither it nor `k` is given.
+    /// Values for what is not given.
     pub preset: Option<Preset>,
 }
 
@@ -92,9 +89,11 @@ pub enum Linkage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// As in the paper.
+    /// As in the paper, if `k` is not given.
+    #[schemars(extend("values" = { "distance_threshold": 1.0 }))]
     Paper,
     /// As in the authors' code, which is the same.
+    #[schemars(extend("values" = { "distance_threshold": 1.0 }))]
     AuthorsCode,
 }
 
@@ -127,7 +126,6 @@ impl Component for Ac {
                     "`distance_threshold` must be a finite number at least 0, found {height}"
                 )));
             }
-            (None, None) if params.preset.is_some() => Cut::Height(PRESET_THRESHOLD),
             (None, None) => {
                 return Err(Error::new("`k` or `distance_threshold` must be given, found neither"));
             }

@@ -57,25 +57,24 @@ pub struct Params {
     /// similarities (those of examples with themselves, 0, included), or `{ k = 5 }` to search for what gives that many
     /// clusters.
     pub preference: Preference,
-    /// How much of a message is kept in an iteration; 0.5 unless `preset` says otherwise. With a number of clusters as
-    /// `preference`, it is raised up to 0.95 where messages oscillate.
+    /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
+    /// 0.95 where messages oscillate.
     #[schemars(extend("minimum" = 0.5, "exclusiveMaximum" = 1.0))]
-    pub damping: Option<f64>,
-    /// Iterations at most; 200 unless `preset` says otherwise. With a number of clusters as `preference`, for each of
-    /// up to 20 preferences tried.
+    pub damping: f64,
+    /// Iterations at most. With a number of clusters as `preference`, for each of up to 20 preferences tried.
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
+    pub max_iter: usize,
     /// It stops after so many iterations without a change of exemplars.
     #[schemars(range(min = 1))]
     pub convergence_iter: usize,
-    /// Where damping and iterations come from if they are not given.
+    /// Values for what is not given.
     pub preset: Option<Preset>,
 }
 
 impl Default for Params {
     fn default() -> Self {
         let preference = Preference::default();
-        Self { preference, damping: None, max_iter: None, convergence_iter: 15, preset: None }
+        Self { preference, damping: 0.5, max_iter: 200, convergence_iter: 15, preset: None }
     }
 }
 
@@ -83,9 +82,11 @@ impl Default for Params {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Damping 0.65.
+    /// As in the paper.
+    #[schemars(extend("values" = { "damping": 0.65 }))]
     Paper,
-    /// Damping 0.85, at most 300 iterations.
+    /// As in the authors' code.
+    #[schemars(extend("values" = { "damping": 0.85, "max_iter": 300 }))]
     AuthorsCode,
 }
 
@@ -105,17 +106,8 @@ impl Component for Ap {
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
-        let (damping, max_iter) = match params.preset {
-            None => (0.5, 200),
-            Some(Preset::Paper) => (0.65, 200),
-            Some(Preset::AuthorsCode) => (0.85, 300),
-        };
-        Ok(Self {
-            rule: params.preference.rule()?,
-            damping: params.damping.unwrap_or(damping),
-            max_iter: params.max_iter.unwrap_or(max_iter),
-            convergence_iter: params.convergence_iter,
-        })
+        let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
+        Ok(Self { rule: preference.rule()?, damping, max_iter, convergence_iter })
     }
 }
 
@@ -378,7 +370,7 @@ mod tests {
         for distance in [Distance::SqEuclidean, Distance::Euclidean] {
             let mut task = Task::new(Embeddings::new(&values, 3));
             task.space.distance = distance;
-            let params = Params { damping: Some(0.7), ..with_preference(Preference::Value(-40.0)) };
+            let params = Params { damping: 0.7, ..with_preference(Preference::Value(-40.0)) };
             let found = ap(params).cluster(&task, &Services::none()).unwrap();
             assert_eq!(examples::partition(found.assignments.values()), examples::partition(&truth));
             assert!(found.diagnostics.converged);
@@ -455,14 +447,15 @@ mod tests {
 
     #[test]
     fn presets_give_way_to_what_is_given() {
-        let from = |preset, damping| {
-            let ap = ap(Params { preset, damping, ..Params::default() });
-            (ap.damping, ap.max_iter, ap.convergence_iter)
+        let component = Registration::clusterer::<Ap>().component().unwrap();
+        let from = |params: &str| {
+            let params: Params = serde_json::from_str(&component.effective(params)).unwrap();
+            (params.damping, params.max_iter, params.convergence_iter)
         };
-        assert_eq!(from(None, None), (0.5, 200, 15));
-        assert_eq!(from(Some(Preset::Paper), None), (0.65, 200, 15));
-        assert_eq!(from(Some(Preset::AuthorsCode), None), (0.85, 300, 15));
-        assert_eq!(from(Some(Preset::AuthorsCode), Some(0.7)), (0.7, 300, 15));
+        assert_eq!(from("{}"), (0.5, 200, 15));
+        assert_eq!(from(r#"{"preset": "paper"}"#), (0.65, 200, 15));
+        assert_eq!(from(r#"{"preset": "authors-code"}"#), (0.85, 300, 15));
+        assert_eq!(from(r#"{"preset": "authors-code", "damping": 0.7}"#), (0.7, 300, 15));
     }
 
     #[test]
@@ -471,11 +464,11 @@ mod tests {
         let services = Services { host: &host, ..Services::none() };
         let values = examples::uniform(100, 2, 6);
         // Too few iterations for anybody to become an exemplar.
-        let params = Params { preference: Preference::Value(-1000.0), max_iter: Some(1), ..Params::default() };
+        let params = Params { preference: Preference::Value(-1000.0), max_iter: 1, ..Params::default() };
         let one = cluster(&values, 2, params, &services).unwrap();
         assert_eq!((one.clusters.len(), one.diagnostics.converged, one.diagnostics.iterations), (1, false, 1));
         // Enough for exemplars, not for their staying.
-        let params = Params { max_iter: Some(12), ..Params::default() };
+        let params = Params { max_iter: 12, ..Params::default() };
         let several = cluster(&values, 2, params, &services).unwrap();
         assert!(several.clusters.len() > 1 && !several.diagnostics.converged);
         assert_eq!(
@@ -520,7 +513,7 @@ mod tests {
         for (threads, patience) in [(1, 1), (2, 3)] {
             let host = Watcher::new(patience);
             let services = Services { host: &host, threads, ..Services::none() };
-            let params = Params { max_iter: Some(1_000_000), convergence_iter: 1_000_000, ..Params::default() };
+            let params = Params { max_iter: 1_000_000, convergence_iter: 1_000_000, ..Params::default() };
             assert_eq!(cluster(&values, 3, params, &services).unwrap_err(), Error::Cancelled);
             assert_eq!(host.reports.lock().unwrap().len(), patience);
         }

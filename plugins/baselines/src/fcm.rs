@@ -22,9 +22,7 @@
 //! doi:10.1016/0098-3004(84)90020-7. Order of steps, smallest distances and memberships, and when to stop are as in
 //! scikit-fuzzy.
 
-use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Task, register,
-};
+use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Task, register};
 use pulp::{Arch, NullaryFnOnce};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -51,33 +49,51 @@ const TINY: usize = 1 << 18;
 /// degree, to those with the largest. Distances are Euclidean, whatever the pipeline's distance; if its space
 /// normalises, examples are normalised. Centroids of single clusters are the method's centres, those of larger sets
 /// the means of the examples given to the set. The fuzzy partition coefficient Σu²/n is logged.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of clusters. Needed unless there is a preset.
-    #[schemars(range(min = 1))]
-    pub k: Option<usize>,
-    /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are. 2 unless given.
+    /// Number of clusters.
+    #[schemars(range(min = 1), example = 15)]
+    pub k: usize,
+    /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are.
+    #[serde(default = "default_m")]
     #[schemars(extend("exclusiveMinimum" = 1))]
-    pub m: Option<f64>,
+    pub m: f64,
     /// An example belongs to the clusters in which its membership is above this. 1/`k` unless given.
+    #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub threshold: Option<f64>,
-    /// It stops when memberships change by less: the root of the sum of squared changes. 0.005 unless given.
+    /// It stops when memberships change by less: the root of the sum of squared changes.
+    #[serde(default = "default_error")]
     #[schemars(range(min = 0))]
-    pub error: Option<f64>,
-    /// Iterations at most. 1000 unless given.
+    pub error: f64,
+    /// Iterations at most.
+    #[serde(default = "default_max_iter")]
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
+    pub max_iter: usize,
     /// Values for what is not given.
+    #[serde(default)]
     pub preset: Option<Preset>,
+}
+
+fn default_m() -> f64 {
+    2.0
+}
+
+fn default_error() -> f64 {
+    0.005
+}
+
+fn default_max_iter() -> usize {
+    1000
 }
 
 /// Values that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// `k` = 18 and `m` = 1.2, which the authors of compositional clustering compared with at degree 2.
-    #[serde(rename = "authors-code")]
+    /// What the authors of compositional clustering compared with at degree 2.
+    #[schemars(extend("values" = { "k": 18, "m": 1.2 }))]
     AuthorsCode,
 }
 
@@ -98,17 +114,8 @@ impl Component for Fcm {
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
-        let (k, m) = match params.preset {
-            Some(Preset::AuthorsCode) => (Some(18), 1.2),
-            None => (None, 2.0),
-        };
-        Ok(Self {
-            k: params.k.or(k).ok_or_else(|| Error::new("`k` is missing"))?,
-            m: params.m.unwrap_or(m),
-            threshold: params.threshold,
-            error: params.error.unwrap_or(0.005),
-            max_iter: params.max_iter.unwrap_or(1000),
-        })
+        let Params { k, m, threshold, error, max_iter, preset: _ } = params;
+        Ok(Self { k, m, threshold, error, max_iter })
     }
 }
 

@@ -46,26 +46,26 @@ const TINY: usize = 1 << 18;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Number of components; with `variant = "bayes"` some of them may come out next to empty.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), example = 15)]
     pub k: usize,
-    /// What is fitted. "em" unless given.
+    /// What is fitted.
     #[serde(default)]
-    pub variant: Option<Variant>,
+    pub variant: Variant,
     /// What covariances look like.
     #[serde(default)]
     pub covariance: Covariance,
-    /// Added to the diagonals of covariances. 1e-6 unless given.
-    #[serde(default)]
+    /// Added to the diagonals of covariances.
+    #[serde(default = "default_reg_covar")]
     #[schemars(extend("minimum" = 0, "maximum" = 1e100))]
-    pub reg_covar: Option<f64>,
+    pub reg_covar: f64,
     /// It stops when the objective, the mean log-likelihood or the bound on the evidence, changes by less.
     #[serde(default = "default_tol")]
     #[schemars(range(min = 0))]
     pub tol: f64,
-    /// Iterations per restart at most. 100 unless given.
-    #[serde(default)]
+    /// Iterations per restart at most.
+    #[serde(default = "default_max_iter")]
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
+    pub max_iter: usize,
     /// How often it starts from a new initial state; the best result is kept.
     #[serde(default = "default_restarts")]
     #[schemars(range(min = 1))]
@@ -82,8 +82,16 @@ pub struct Params {
     pub preset: Option<Preset>,
 }
 
+fn default_reg_covar() -> f64 {
+    1e-6
+}
+
 fn default_tol() -> f64 {
     1e-3
+}
+
+fn default_max_iter() -> usize {
+    100
 }
 
 fn default_restarts() -> usize {
@@ -114,10 +122,10 @@ pub enum Init {
 
 /// Values that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// `variant` = "bayes", `max_iter` = 500 and `reg_covar` = 0.1, which the authors of compositional clustering
-    /// compared with at degree 2.
-    #[serde(rename = "authors-code")]
+    /// What the authors of compositional clustering compared with at degree 2.
+    #[schemars(extend("values" = { "variant": "bayes", "max_iter": 500, "reg_covar": 0.1 }))]
     AuthorsCode,
 }
 
@@ -142,22 +150,9 @@ impl Component for Gmm {
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
-        let Params { k, covariance, tol, restarts, init, threshold, .. } = params;
-        let (variant, max_iter, reg_covar) = match params.preset {
-            Some(Preset::AuthorsCode) => (Variant::Bayes, 500, 0.1),
-            None => (Variant::Em, 100, 1e-6),
-        };
-        Ok(Self {
-            k,
-            variant: params.variant.unwrap_or(variant),
-            covariance,
-            reg_covar: params.reg_covar.unwrap_or(reg_covar),
-            tol,
-            max_iter: params.max_iter.unwrap_or(max_iter),
-            restarts,
-            init,
-            threshold,
-        })
+        let Params { k, variant, covariance, reg_covar, tol, max_iter, restarts, init, threshold, preset: _ } =
+            params;
+        Ok(Self { k, variant, covariance, reg_covar, tol, max_iter, restarts, init, threshold })
     }
 }
 

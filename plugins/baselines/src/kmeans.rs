@@ -37,7 +37,7 @@ const WINDOW: usize = 64;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Number of clusters.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), example = 15)]
     pub k: usize,
     /// How often it starts from new initial centres.
     #[serde(default = "default_restarts")]

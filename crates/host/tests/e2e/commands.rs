@@ -17,11 +17,6 @@ fn inspect_shows_parameters_and_an_example_that_works() {
     let (stdout, _) = folder.run(&["inspect", "kmeans"], 0);
     assert!(stdout.starts_with("clusterer `kmeans`: "), "{stdout}");
     assert!(stdout.contains(" restarts ") && stdout.contains("≥ 1"), "{stdout}");
-    let example = stdout.split_once("[[clusterer]]").unwrap().1;
-    let data = "[[data]]\nname = \"d\"\nloader = \"synthetic\"\n[[clusterer]]";
-    folder.write("p.toml", &format!("{data}{example}"));
-    folder.run(&["check", "p.toml"], 0);
-
     let (json, _) = folder.run(&["inspect", "bilinear", "--json"], 0);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json[0]["kind"], "composer");
@@ -30,6 +25,20 @@ fn inspect_shows_parameters_and_an_example_that_works() {
 
     let (_, stderr) = folder.run(&["inspect", "kmeens"], 2);
     assert_eq!(stderr, "error: there is no component named `kmeens`; did you mean `kmeans`?\n");
+}
+
+/// What a clusterer was left to choose by preset and default stands beside its results.
+#[test]
+fn presets_are_listed_and_recorded() {
+    let folder = Folder::new();
+    let (stdout, _) = folder.run(&["inspect", "fcm"], 0);
+    assert!(stdout.contains("authors-code") && stdout.contains("k = 18, m = 1.2"), "{stdout}");
+    let clusterer = "[[clusterer]]\nuse = \"fcm\"\nparams = { preset = \"authors-code\", m = 1.5 }\n";
+    folder.write("p.toml", &format!("[[data]]\nname = \"d\"\nloader = \"synthetic\"\n{clusterer}"));
+    folder.run(&["run", "p.toml"], 0);
+    let runs = folder.read_parquet("results/p/runs.parquet");
+    let params: serde_json::Value = serde_json::from_str(crate::common::texts(&runs, "params")[0]).unwrap();
+    assert_eq!((&params["k"], &params["m"], &params["max_iter"]), (&18.into(), &1.5.into(), &1000.into()));
 }
 
 /// Every component's example can be pasted, once what it needs is filled in.
@@ -49,6 +58,12 @@ fn every_component_describes_itself() {
         assert_ne!(json[0]["documentation"], "", "{name}");
         for (parameter, schema) in json[0]["schema"]["properties"].as_object().into_iter().flatten() {
             assert!(schema["description"].is_string(), "{name}: {parameter} is not described\n{stdout}");
+        }
+        let data = "[[data]]\nname = \"d\"\nloader = \"synthetic\"\n";
+        if component["kind"] == "clusterer" {
+            let example = stdout.split_once("\n[[clusterer]]").unwrap().1;
+            folder.write("p.toml", &format!("{data}[[clusterer]]{example}[composer]\nuse = \"max\"\n"));
+            folder.run(&["check", "p.toml"], 0);
         }
         seen += 1;
     }

@@ -13,6 +13,7 @@ mod documentation;
 mod editors;
 mod examples;
 mod faults;
+mod nesting;
 mod new_plugins;
 mod resume;
 mod runs;

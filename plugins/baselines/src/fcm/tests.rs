@@ -1,4 +1,4 @@
-use compflow_api::{Embeddings, ForeignClusterer, Registration, Sets};
+use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Sets};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
@@ -175,10 +175,11 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     assert_eq!(found, cluster(&values, 3, &fcm(9, 1.5), &Services::none()).unwrap());
     assert!(foreign.memory(180, 3, 1) > 180 * 3 * 8);
 
-    let preset = Params { preset: Some(Preset::AuthorsCode), ..Params::default() };
-    let made = |params| Fcm::new(params, &Services::none()).unwrap();
-    assert_eq!((made(preset).k, made(preset).m), (18, 1.2));
-    assert_eq!(made(Params { k: Some(28), ..preset }).k, 28);
+    let effective =
+        |params: &str| serde_json::from_str::<serde_json::Value>(&component.effective(params)).unwrap();
+    let preset = effective(r#"{"preset": "authors-code"}"#);
+    assert_eq!((&preset["k"], &preset["m"], &preset["error"]), (&18.into(), &1.2.into(), &0.005.into()));
+    create(r#"{"preset": "authors-code"}"#).unwrap();
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");

@@ -274,22 +274,13 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
 
 #[test]
 fn a_preset_gives_way_to_what_is_given() {
-    let params = Params {
-        k: 18,
-        variant: None,
-        covariance: Covariance::Full,
-        reg_covar: None,
-        tol: 1e-3,
-        max_iter: None,
-        restarts: 1,
-        init: Init::Kmeans,
-        threshold: None,
-        preset: Some(Preset::AuthorsCode),
+    let component = Registration::clusterer::<Gmm>().component().unwrap();
+    let found = |params: &str| {
+        component.create(params, &Services::none()).unwrap();
+        let params: Params = serde_json::from_str(&component.effective(params)).unwrap();
+        (params.variant, params.max_iter, params.reg_covar)
     };
-    let made = |params| Gmm::new(params, &Services::none()).unwrap();
-    let preset = made(params);
-    assert_eq!((preset.variant, preset.max_iter, preset.reg_covar), (Variant::Bayes, 500, 0.1));
-    assert_eq!(made(Params { reg_covar: Some(0.05), ..params }).reg_covar, 0.05);
-    let plain = made(Params { preset: None, ..params });
-    assert_eq!((plain.variant, plain.max_iter, plain.reg_covar), (Variant::Em, 100, 1e-6));
+    assert_eq!(found(r#"{"k": 18, "preset": "authors-code"}"#), (Variant::Bayes, 500, 0.1));
+    assert_eq!(found(r#"{"k": 18, "preset": "authors-code", "reg_covar": 0.05}"#), (Variant::Bayes, 500, 0.05));
+    assert_eq!(found(r#"{"k": 18}"#), (Variant::Em, 100, 1e-6));
 }

@@ -1,0 +1,178 @@
+//! Presets: named values for what is not given, written once, in the schema.
+//!
+//! A parameter named `preset` is an enumeration, and what a variant stands for is written on it:
+//!
+//! ```
+//! # use schemars::JsonSchema;
+//! # use serde::{Deserialize, Serialize};
+//! #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
+//! #[serde(rename_all = "kebab-case")]
+//! enum Preset {
+//!     /// What the paper says.
+//!     #[schemars(extend("values" = { "k": 18, "damping": 0.65 }))]
+//!     Paper,
+//! }
+//! ```
+//!
+//! These values are put in place of what was left out before parameters are checked and read, so the other fields of
+//! the parameter type are plain ones with plain defaults, or required ones, and no component looks at its `preset`.
+//! What is given beats the preset, and the preset beats the default. Where two parameters exclude one another, the one
+//! that presets set says so with `#[schemars(extend("instead_of" = "k"))]`: it is not set if `k` is given.
+//!
+//! The host reads the same schema: `inspect` lists the presets, and the parameters that a run records are those that
+//! the component was made with ([`ForeignComponent::effective`](crate::ForeignComponent::effective)).
+
+use serde_json::{Map, Value};
+
+/// A variant of the parameter `preset`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preset {
+    /// What pipeline files call it.
+    pub name: String,
+    /// What it is for.
+    pub meaning: String,
+    /// Parameters and their values.
+    pub values: Map<String, Value>,
+}
+
+/// What `schema` refers to, or itself.
+pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| root.pointer(reference.trim_start_matches('#')))
+        .unwrap_or(schema)
+}
+
+/// All presets of a parameter schema.
+pub(crate) fn presets(schema: &Value) -> Vec<Preset> {
+    let mut found = Vec::new();
+    if let Some(property) = schema.pointer("/properties/preset") {
+        collect(schema, property, &mut found);
+    }
+    found
+}
+
+/// Enumerations and optional ones are lists of alternatives, perhaps in other places of the schema.
+fn collect(root: &Value, schema: &Value, found: &mut Vec<Preset>) {
+    let schema = resolve(root, schema);
+    let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
+    for alternative in alternatives.into_iter().flatten() {
+        collect(root, alternative, found);
+    }
+    if let Some(name) = schema.get("const").and_then(Value::as_str) {
+        let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        let values = schema.get("values").and_then(Value::as_object).cloned().unwrap_or_default();
+        found.push(Preset { name: name.to_owned(), meaning: meaning.to_owned(), values });
+    }
+}
+
+/// Adds to parameters what their preset says of those that were left out.
+pub(crate) fn apply(schema: &Value, params: &mut Map<String, Value>) {
+    let Some(name) = params.get("preset").and_then(Value::as_str) else { return };
+    let Some(preset) = presets(schema).into_iter().find(|preset| preset.name == name) else { return };
+    let given: Vec<String> = params.keys().cloned().collect();
+    for (name, value) in preset.values {
+        let other = schema.pointer(&format!("/properties/{name}/instead_of")).and_then(Value::as_str);
+        if !given.contains(&name) && !other.is_some_and(|other| given.iter().any(|given| given == other)) {
+            params.insert(name, value);
+        }
+    }
+}
+
+/// The parameters that a component is made with: those given, then those of the preset, then the defaults.
+pub(crate) fn effective(schema: &Value, mut params: Map<String, Value>) -> Map<String, Value> {
+    apply(schema, &mut params);
+    let mut filled: Map<String, Value> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, property)| Some((name.clone(), property.get("default")?.clone())))
+        .collect();
+    filled.extend(params);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::params::{parse, schema};
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Params {
+        k: usize,
+        #[serde(default)]
+        #[schemars(extend("maximum" = 1))]
+        damping: f64,
+        #[serde(default)]
+        #[schemars(extend("instead_of" = "height"))]
+        cut: Option<f64>,
+        #[serde(default)]
+        height: Option<f64>,
+        #[serde(default)]
+        preset: Option<Named>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    enum Named {
+        /// As published.
+        #[schemars(extend("values" = { "k": 18, "damping": 0.65, "cut": 1.0 }))]
+        Paper,
+        /// Nothing special.
+        Plain,
+        /// Not what the schema allows.
+        #[schemars(extend("values" = { "k": 1, "damping": 2 }))]
+        Wrong,
+    }
+
+    fn read(value: Value) -> Params {
+        parse(&value.to_string()).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_beats_the_preset_and_the_preset_beats_the_default() {
+        let params = read(json!({ "preset": "paper" }));
+        assert_eq!((params.k, params.damping, params.cut), (18, 0.65, Some(1.0)));
+        let params = read(json!({ "preset": "paper", "k": 5 }));
+        assert_eq!((params.k, params.damping), (5, 0.65));
+        assert_eq!(read(json!({ "k": 5 })).damping, 0.0);
+    }
+
+    #[test]
+    fn what_excludes_a_given_parameter_is_not_set() {
+        let params = read(json!({ "preset": "paper", "height": 3.0 }));
+        assert_eq!((params.cut, params.height, params.k), (None, Some(3.0), 18));
+    }
+
+    #[test]
+    fn what_the_preset_leaves_open_is_still_missing_and_what_it_sets_is_checked() {
+        let refused = |value: Value| parse::<Params>(&value.to_string()).unwrap_err().to_string();
+        assert_eq!(refused(json!({ "preset": "plain" })), "`k` is missing");
+        assert_eq!(refused(json!({ "preset": "wrong" })), "`damping` must be a number at most 1, found 2");
+        assert!(refused(json!({ "preset": "papper", "k": 1 })).starts_with("`preset` must be \"paper\" or "));
+    }
+
+    #[test]
+    fn the_effective_parameters_are_those_it_is_made_with() {
+        let given = json!({ "preset": "paper", "damping": 0.9 });
+        let found = effective(&schema::<Params>(), given.as_object().unwrap().clone());
+        let expected = json!({ "preset": "paper", "damping": 0.9, "k": 18, "cut": 1.0, "height": null });
+        assert_eq!(Value::Object(found), expected);
+    }
+
+    #[test]
+    fn presets_are_listed_with_meaning_and_values() {
+        let found = presets(&schema::<Params>());
+        let names: Vec<&str> = found.iter().map(|preset| preset.name.as_str()).collect();
+        assert_eq!(names, ["paper", "plain", "wrong"]);
+        assert_eq!((found[0].meaning.as_str(), &found[0].values["k"]), ("As published.", &json!(18)));
+        assert!(found[1].values.is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! The parameter `base`: another clusterer, of this library or any other.
+
+use std::cell::Cell;
+
+use compflow_api::{Error, Flags, ForeignClusterer, Result, Services};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A clusterer and its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Base {
+    /// The name of a clusterer.
+    #[serde(rename = "use")]
+    pub component: String,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+}
+
+impl Default for Base {
+    /// Agglomerative clustering, by Ward's linkage unless the parameters say otherwise.
+    fn default() -> Self {
+        Self { component: "ac".to_owned(), params: Map::new() }
+    }
+}
+
+thread_local! {
+    /// Whether a base is being made.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Ends the making of a base, however it goes.
+struct Outside;
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+impl Base {
+    /// Makes the clusterer.
+    ///
+    /// # Errors
+    /// If there is none of that name, if it refuses its parameters or needs the truth, or if it makes a clusterer of
+    /// this kind in its turn; every line begins with the parameter it is about.
+    pub(crate) fn create(&self, services: &Services<'_>) -> Result<ForeignClusterer> {
+        // A component makes others in its own `new`, on the thread that called it.
+        if INSIDE.replace(true) {
+            return Err(Error::new("`gcr` cannot be the base of `gcr`, nor can a clusterer that uses it"));
+        }
+        let outside = Outside;
+        let params = Value::Object(self.params.clone()).to_string();
+        let made = services.clusterer(&self.component, &params).map_err(|error| self.explain(error));
+        drop(outside);
+        let base = made?;
+        if base.component().flags().contains(Flags::NEEDS_TRUTH) {
+            return Err(Error::new(format!(
+                "`base` cannot be `{}`: it needs the true sets, which `gcr` is not given",
+                self.component
+            )));
+        }
+        Ok(base)
+    }
+
+    /// What the base said about its own parameters, as something about ours.
+    fn explain(&self, error: Error) -> Error {
+        let Error::Failed(text) = error else { return error };
+        let name = &self.component;
+        let lines = text.lines().map(|line| match line.strip_prefix('`').and_then(|line| line.split_once('`')) {
+            Some((parameter, rest)) if parameter != "gcr" => {
+                format!("`base.params.{parameter}` of `{name}`{rest}")
+            }
+            _ => format!("`base` `{name}`: {line}"),
+        });
+        Error::Failed(lines.collect::<Vec<_>>().join("\n"))
+    }
+}

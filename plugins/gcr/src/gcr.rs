@@ -1,0 +1,311 @@
+//! `gcr`: the component.
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Distance, Embeddings, Error, Flags, ForeignClusterer, Level,
+    Normalize, Result, Services, Sets, Space, Task, register,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::Base;
+use crate::compositions::{Compositions, Near};
+use crate::greedy::{self, OnConflict};
+use crate::preliminary::Preliminary;
+use crate::threshold::{Auto, Limit, Threshold};
+use crate::{exhaustive, maps, threshold};
+
+/// The space of the authors' code.
+const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distance::SqEuclidean };
+/// The threshold of the presets.
+const PRESET_THRESHOLD: f64 = 0.4;
+
+/// Greedy compositional reassignment: another clusterer finds clusters, and those that lie where the composition of
+/// others is predicted are called that composition.
+///
+/// Every set that the base assigns examples to is a preliminary cluster, so the base may itself return sets of several.
+/// The composer is given the means of their examples, not normalised; distances are taken in the pipeline's space. Each
+/// cluster's nearest composition of two to `degree` others is found, and in the order of these distances every cluster
+/// nearer than `threshold` becomes its nearest composition, as long as no cluster is both a composition and a member of
+/// one.
+///
+/// The column `base` keeps what the base found. If these are single clusters, they have the numbers that they have in
+/// the result, and those that became compositions the numbers after them; larger sets are kept as they are. Centroids
+/// are the means and their compositions. The objective, of which the trace has the value before and after each
+/// reassignment, is the sum over examples of the distance from their cluster's mean to the composition it became, or of
+/// the threshold if it became none. Iterations and convergence are those of the base.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The clusterer that finds the preliminary clusters: any but this one.
+    pub base: Base,
+    /// A cluster nearer than this to a composition of others is called that composition: a distance in the pipeline's
+    /// space, or `"auto"`, which finds it among the distances of the clusters. `"auto"` unless given.
+    pub threshold: Option<Threshold>,
+    /// Most members of a composition; the pipeline's degree unless given. Less than there are preliminary clusters.
+    #[schemars(range(min = 1))]
+    pub degree: Option<usize>,
+    /// What happens when the next cluster would be both a composition and a member of one.
+    pub on_conflict: OnConflict,
+    /// How the clusters to be reassigned are chosen.
+    pub method: Method,
+    /// The most reassignments that `method = "exhaustive"` chooses from.
+    #[schemars(range(min = 1))]
+    pub max_maps: u64,
+    /// Values for what is not given.
+    pub preset: Option<Preset>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            base: Base::default(),
+            threshold: None,
+            degree: None,
+            on_conflict: OnConflict::default(),
+            method: Method::default(),
+            max_maps: 1_000_000_000,
+            preset: None,
+        }
+    }
+}
+
+/// How the clusters to be reassigned are chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// One after the other, the one nearest to a composition first.
+    #[default]
+    Greedy,
+    /// The reassignment with the lowest objective of all in which no two clusters become the same composition; for few
+    /// clusters only.
+    Exhaustive,
+}
+
+/// Parameters of published experiments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// As in the paper: `ac` with `k` = 17 (28 if `degree` is given as 3 or more) and a `threshold` of 0.4.
+    Paper,
+    /// As in the authors' code: the same values, base and distances in the space of squared distances between
+    /// normalised vectors whatever the pipeline's, and a distance equal to the threshold is near enough.
+    AuthorsCode,
+}
+
+/// The clusterer `gcr`.
+#[derive(Debug)]
+pub struct Gcr {
+    base: ForeignClusterer,
+    threshold: Threshold,
+    /// Whether a distance equal to the threshold is near enough.
+    inclusive: bool,
+    /// Instead of the pipeline's.
+    space: Option<Space>,
+    /// Instead of the pipeline's.
+    degree: Option<usize>,
+    on_conflict: OnConflict,
+    method: Method,
+    max_maps: u64,
+}
+register!(clusterer Gcr);
+
+impl Component for Gcr {
+    const NAME: &'static str = "gcr";
+    const SUMMARY: &'static str = "greedy compositional reassignment of another clusterer's clusters";
+    const FLAGS: Flags = Flags::NEEDS_COMPOSER;
+    type Params = Params;
+
+    fn new(mut params: Params, services: &Services<'_>) -> Result<Self> {
+        let threshold = match params.preset {
+            Some(_) => Threshold::Value(PRESET_THRESHOLD),
+            None => Threshold::Auto(Auto::Auto),
+        };
+        let threshold = params.threshold.unwrap_or(threshold);
+        if let Threshold::Value(value) = threshold
+            && !(value.is_finite() && value >= 0.0)
+        {
+            return Err(Error::new(format!(
+                "`threshold` must be a finite number at least 0 or \"auto\", found {value}"
+            )));
+        }
+        if params.preset.is_some() && params.base == Base::default() {
+            let k = if params.degree.is_some_and(|degree| degree >= 3) { 28 } else { 17 };
+            params.base.params.insert("k".to_owned(), k.into());
+        }
+        let authors = params.preset == Some(Preset::AuthorsCode);
+        Ok(Self {
+            base: params.base.create(services)?,
+            threshold,
+            inclusive: authors,
+            space: authors.then_some(AUTHORS_SPACE),
+            degree: params.degree,
+            on_conflict: params.on_conflict,
+            method: params.method,
+            max_maps: params.max_maps,
+        })
+    }
+}
+
+impl Clusterer for Gcr {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+        // How many clusters the base will find is not known: compositions are counted when it is. Of an example: what
+        // the base returns, its label, and its two sets.
+        let own = (rows as u64).saturating_mul(8 + 4 + 16 + 4 * self.degree.unwrap_or(degree) as u64);
+        self.base.memory(rows, dim, degree).saturating_add(own)
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        task.composer()?;
+        let dim = task.embeddings.dim();
+        let space = self.space.unwrap_or(task.space);
+        let base = self.base.component().name;
+        let found = self
+            .base
+            .cluster(&Task { space, ..*task }, services)
+            .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
+        let clusters = Preliminary::new(task.embeddings, &found.assignments);
+        let (k, degree) = (clusters.k(), self.degree.unwrap_or(task.degree));
+        if k < 3 {
+            return Err(Error::new(format!(
+                "`gcr` needs at least 3 clusters, one to be composed of two others; its base `{base}` found {k}"
+            )));
+        }
+        if degree > k - 1 {
+            return Err(Error::new(format!(
+                "`degree` must be at most {}, as the base `{base}` found {k} clusters, found {degree}",
+                k - 1
+            )));
+        }
+
+        let means = Embeddings::new(&clusters.means, dim);
+        let compositions = Compositions::new(Task { space, degree, ..*task }, means, services)?;
+        let reassigned = self.reassign(&compositions, &clusters, services)?;
+        let composed = reassigned.chosen.iter().flatten().count();
+        let text =
+            format!("{composed} of {k} clusters are compositions, at a threshold of {}", reassigned.threshold);
+        services.log(Level::Info, text);
+        let trace = reassigned.trace(&clusters.sizes);
+        result(task, &clusters, &compositions.sets, &reassigned.chosen, found, trace)
+    }
+}
+
+/// What was decided about the preliminary clusters.
+struct Reassigned {
+    /// For every cluster the composition that it becomes.
+    chosen: Vec<Option<Near>>,
+    threshold: f64,
+}
+
+impl Reassigned {
+    /// The objective before and after each reassignment, the nearest first.
+    fn trace(&self, sizes: &[usize]) -> Vec<f64> {
+        let mut chosen: Vec<(f64, f64)> = self
+            .chosen
+            .iter()
+            .zip(sizes)
+            .filter_map(|(near, &size)| Some((near.as_ref()?.distance, size as f64)))
+            .collect();
+        chosen.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let alone = sizes.iter().sum::<usize>() as f64 * self.threshold;
+        let gains = chosen.iter().scan(alone, |objective, (distance, size)| {
+            *objective -= size * (self.threshold - distance);
+            Some(*objective)
+        });
+        std::iter::once(alone).chain(gains).collect()
+    }
+}
+
+impl Gcr {
+    fn reassign(
+        &self,
+        compositions: &Compositions<'_>,
+        clusters: &Preliminary,
+        services: &Services<'_>,
+    ) -> Result<Reassigned> {
+        let (k, members) = (clusters.k(), |set: usize| &compositions.sets[set]);
+        if self.method == Method::Exhaustive {
+            self.require_few_maps(k, compositions.degree())?;
+        }
+        let nearest = compositions.nearest(services)?;
+        let threshold = match self.threshold {
+            Threshold::Value(value) => value,
+            Threshold::Auto(Auto::Auto) => {
+                let distances: Vec<f64> = nearest.iter().flatten().map(|near| near.distance).collect();
+                threshold::auto(&distances, compositions.distance())
+            }
+        };
+        let limit = Limit { threshold, inclusive: self.inclusive };
+        let chosen = match self.method {
+            Method::Greedy => greedy::reassign(&nearest, members, limit, self.on_conflict),
+            Method::Exhaustive => {
+                let candidates = compositions.within(limit, services)?;
+                let gain =
+                    |cluster: usize, near: &Near| clusters.sizes[cluster] as f64 * (threshold - near.distance);
+                exhaustive::reassign(&candidates, members, gain, services)?
+            }
+        };
+        Ok(Reassigned { chosen, threshold })
+    }
+
+    fn require_few_maps(&self, k: usize, degree: usize) -> Result<()> {
+        let maps = maps::maps(k, degree);
+        if maps.is_some_and(|maps| maps <= u128::from(self.max_maps)) {
+            return Ok(());
+        }
+        let maps = maps.map_or_else(|| format!("more than {}", u128::MAX), |maps| maps.to_string());
+        Err(Error::new(format!(
+            "`method` = \"exhaustive\" would choose from {maps} reassignments of {k} clusters with `degree` = {degree}, \
+             over the {} of `max_maps`; set it to \"greedy\", or let the base find fewer clusters",
+            self.max_maps
+        )))
+    }
+}
+
+/// Numbers the clusters that are left, and then the composed ones, in the order of their first examples, which is also
+/// the host's: so the numbers in the column `base` are those of the result.
+fn result(
+    task: &Task<'_>,
+    clusters: &Preliminary,
+    sets: &Sets,
+    chosen: &[Option<Near>],
+    base: Clustering,
+    trace: Vec<f64>,
+) -> Result<Clustering> {
+    let (k, dim) = (clusters.k(), task.embeddings.dim());
+    let (alone, composed): (Vec<usize>, Vec<usize>) = (0..k).partition(|&cluster| chosen[cluster].is_none());
+    let mut numbers = vec![0; k];
+    alone.iter().chain(&composed).zip(0..).for_each(|(&cluster, number)| numbers[cluster] = number);
+    let set = |cluster: usize| -> Vec<u32> {
+        match chosen[cluster] {
+            None => vec![numbers[cluster]],
+            Some(near) => sets[near.set].iter().map(|&member| numbers[member as usize]).collect(),
+        }
+    };
+    let becomes: Vec<Vec<u32>> = (0..k).map(set).collect();
+    let mut occurring = becomes.clone();
+    occurring.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    occurring.dedup();
+    let occurring = Sets::from_iter(occurring);
+    // Members keep their order among themselves, so sets are folded as they were.
+    let means: Vec<f32> =
+        alone.iter().flat_map(|&cluster| &clusters.means[cluster * dim..][..dim]).copied().collect();
+    let centroids = task.compose_sets(Embeddings::new(&means, dim), &occurring)?;
+    let single = base.assignments.iter().all(|set| set.len() == 1);
+    let column = match single {
+        true => clusters.labels.iter().map(|&label| [numbers[label as usize]]).collect(),
+        false => base.assignments,
+    };
+    Ok(Clustering {
+        assignments: clusters.labels.iter().map(|&label| &becomes[label as usize]).collect(),
+        clusters: occurring,
+        centroids,
+        extra: vec![("base".to_owned(), column)],
+        diagnostics: Diagnostics {
+            objective: trace.last().copied().unwrap_or(f64::NAN),
+            trace,
+            iterations: base.diagnostics.iterations,
+            converged: base.diagnostics.converged,
+        },
+        ..Clustering::default()
+    })
+}

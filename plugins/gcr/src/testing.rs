@@ -1,0 +1,162 @@
+//! Components for tests, each crossing the boundary as one of another library would.
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Composer, Error, Flags, ForeignClusterer, ForeignComponent, ForeignComposer,
+    Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Task,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
+
+use crate::Gcr;
+
+/// A composer: the larger of each two numbers.
+pub(crate) struct Max;
+
+impl Component for Max {
+    const NAME: &'static str = "max";
+    const SUMMARY: &'static str = "";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Composer for Max {
+    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left.max(*right));
+        Ok(())
+    }
+}
+
+/// A base that returns the sets it is given.
+pub(crate) struct Given(GivenParams);
+
+/// What is returned.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct GivenParams {
+    /// The sets.
+    pub(crate) sets: Vec<Vec<u32>>,
+    /// Whether it says that it did not converge.
+    pub(crate) wanders: bool,
+    /// An error instead.
+    pub(crate) error: Option<String>,
+    /// At least 1.
+    #[schemars(range(min = 1))]
+    pub(crate) k: Option<u32>,
+}
+
+impl Component for Given {
+    const NAME: &'static str = "given";
+    const SUMMARY: &'static str = "";
+    type Params = GivenParams;
+
+    fn new(params: GivenParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self(params))
+    }
+}
+
+impl Clusterer for Given {
+    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> u64 {
+        1 << 40
+    }
+
+    fn cluster(&self, _task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        if let Some(error) = &self.0.error {
+            return Err(Error::new(error));
+        }
+        let mut distinct = self.0.sets.clone();
+        distinct.sort();
+        distinct.dedup();
+        let mut clustering = Clustering {
+            assignments: Sets::from_iter(&self.0.sets),
+            clusters: Sets::from_iter(distinct),
+            ..Clustering::default()
+        };
+        clustering.diagnostics.iterations = 12;
+        clustering.diagnostics.converged = !self.0.wanders;
+        Ok(clustering)
+    }
+}
+
+/// A base that lets another clusterer do the work.
+pub(crate) struct Through(ForeignClusterer);
+
+/// Whom it lets do the work.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ThroughParams {
+    base: String,
+    with: String,
+}
+
+impl Component for Through {
+    const NAME: &'static str = "through";
+    const SUMMARY: &'static str = "";
+    type Params = ThroughParams;
+
+    fn new(params: ThroughParams, services: &Services<'_>) -> Result<Self> {
+        services.clusterer(&params.base, &params.with).map(Self).map_err(|error| error.context("`base`"))
+    }
+}
+
+impl Clusterer for Through {
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.0.cluster(task, services)
+    }
+}
+
+/// A base that is given the truth.
+pub(crate) struct Knowing;
+
+impl Component for Knowing {
+    const NAME: &'static str = "knowing";
+    const SUMMARY: &'static str = "";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Knowing {
+    fn cluster(&self, _task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Err(Error::new("was given no truth"))
+    }
+}
+
+/// A host that offers these components and keeps the log.
+#[derive(Default)]
+pub(crate) struct Shop {
+    pub(crate) lines: Mutex<Vec<String>>,
+}
+
+impl Host for Shop {
+    fn log(&self, _level: Level, text: &str) {
+        self.lines.lock().unwrap().push(text.to_owned());
+    }
+
+    fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
+        let components: Vec<ForeignComponent> = [
+            Registration::clusterer::<Given>(),
+            Registration::clusterer::<Through>(),
+            Registration::clusterer::<Knowing>(),
+            Registration::clusterer::<Gcr>(),
+            Registration::composer::<Max>(),
+        ]
+        .iter()
+        .map(|registration| registration.component().unwrap())
+        .collect();
+        let wanted = components.iter().find(|component| component.kind == kind && component.name == name);
+        let wanted = wanted.ok_or_else(|| Error::new(format!("there is no {kind} named `{name}`")))?;
+        wanted.create(params, &Services { host: self, ..Services::none() })
+    }
+}
+
+/// The composer `max`.
+pub(crate) fn max() -> ForeignComposer {
+    Services { host: &Shop::default(), ..Services::none() }.composer("max", "{}").unwrap()
+}

@@ -1,0 +1,464 @@
+//! The whole clusterer, with bases and composers across the boundary.
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Distance, Embeddings, Error, ForeignClusterer, Kind, Normalize, Result,
+    Services, Sets, Space, Task,
+};
+use compflow_kernels::testing::examples;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::testing::{self, Shop};
+use crate::{Auto, Gcr, Params, Threshold};
+
+/// Runs `gcr` with these parameters on rows of `dim` numbers that the base gives these sets.
+struct Run<'a> {
+    values: &'a [f32],
+    dim: usize,
+    degree: usize,
+    space: Space,
+}
+
+impl<'a> Run<'a> {
+    fn new(values: &'a [f32], dim: usize) -> Self {
+        Self { values, dim, degree: 2, space: Space::default() }
+    }
+
+    fn on(&self, sets: &[Vec<u32>], mut params: Value) -> Result<Clustering> {
+        if params.get("base").is_none() {
+            params["base"] = json!({ "use": "given", "params": { "sets": sets } });
+        }
+        let (shop, composer) = (Shop::default(), testing::max());
+        let services = Services { host: &shop, threads: 2, ..Services::none() };
+        let gcr = services.clusterer("gcr", &params.to_string())?;
+        let task = Task {
+            degree: self.degree,
+            space: self.space,
+            composer: Some(&composer),
+            ..Task::new(Embeddings::new(self.values, self.dim))
+        };
+        gcr.cluster(&task, &services)
+    }
+}
+
+fn singletons(labels: &[u32]) -> Vec<Vec<u32>> {
+    labels.iter().map(|&label| vec![label]).collect()
+}
+
+fn refused(params: Value) -> String {
+    let sets = singletons(&[0, 1, 2, 3]);
+    Run::new(&[0.0, 1.0, 2.0, 4.0], 1).on(&sets, params).unwrap_err().to_string()
+}
+
+/// Three things as unit vectors, all unions of two, twice each; the unions are predicted but for a small error.
+fn unions() -> (Vec<f32>, Vec<Vec<u32>>) {
+    let rows: [([f32; 3], u32); 12] = [
+        ([1.0, 1.0, 0.1], 7),
+        ([1.0, 0.0, 0.0], 1),
+        ([1.0, 0.0, 0.0], 1),
+        ([0.0, 1.0, 0.0], 2),
+        ([0.0, 1.0, 0.0], 2),
+        ([1.0, 1.0, 0.1], 7),
+        ([0.0, 0.0, 1.0], 3),
+        ([0.2, 1.0, 1.0], 9),
+        ([0.2, 1.0, 1.0], 9),
+        ([1.0, 0.3, 1.0], 8),
+        ([1.0, 0.3, 1.0], 8),
+        ([0.0, 0.0, 1.0], 3),
+    ];
+    (rows.iter().flat_map(|row| row.0).collect(), rows.iter().map(|row| vec![row.1]).collect())
+}
+
+#[test]
+fn the_listing_by_hand() {
+    let (values, sets) = unions();
+    // Singletons are numbered as they appear: 1 is 0, 2 is 1, 3 is 2.
+    let expected: [&[u32]; 12] =
+        [&[0, 1], &[0], &[0], &[1], &[1], &[0, 1], &[2], &[1, 2], &[1, 2], &[0, 2], &[0, 2], &[2]];
+    for threshold in [json!(0.5), json!("auto")] {
+        let found = Run::new(&values, 3).on(&sets, json!({ "threshold": threshold })).unwrap();
+        assert_eq!(found.assignments, Sets::from_iter(expected), "{threshold}");
+        assert_eq!(
+            found.clusters,
+            Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1], vec![0, 2], vec![1, 2]])
+        );
+        assert_eq!(
+            found.centroids,
+            [1., 0., 0., 0., 1., 0., 0., 0., 1., 1., 1., 0., 1., 0., 1., 0., 1., 1.],
+            "of compositions, what the composer says"
+        );
+        let base = Sets::from_iter([[3], [0], [0], [1], [1], [3], [2], [4], [4], [5], [5], [2]]);
+        assert_eq!(found.extra, [("base".to_owned(), base)]);
+    }
+    // Squared distances 0.01, 0.04 and 0.09: below 0.04 is only the first.
+    let found = Run::new(&values, 3).on(&sets, json!({ "threshold": 0.04 })).unwrap();
+    assert_eq!(found.clusters.iter().filter(|set| set.len() == 2).count(), 1);
+    let trace = &found.diagnostics.trace;
+    assert_eq!(trace.len(), 2);
+    assert!((trace[0] - 12.0 * 0.04).abs() < 1e-9 && (trace[1] - (10.0 * 0.04 + 2.0 * 0.01)).abs() < 1e-6);
+    assert_eq!(found.diagnostics.objective, trace[1]);
+    assert_eq!((found.diagnostics.iterations, found.diagnostics.converged), (12, true));
+}
+
+#[test]
+fn with_a_threshold_of_nothing_it_returns_the_base() {
+    let (values, sets) = unions();
+    for method in ["greedy", "exhaustive"] {
+        let found = Run::new(&values, 3).on(&sets, json!({ "threshold": 0, "method": method })).unwrap();
+        let labels: Vec<u32> = sets.iter().map(|set| set[0]).collect();
+        assert_eq!(found.assignments, Sets::singletons(&examples::partition(&labels)));
+        assert_eq!(found.extra[0].1, found.assignments);
+        assert_eq!(found.diagnostics.objective, 0.0);
+    }
+    // Even where a composition fits exactly; the authors' rule takes that one.
+    let values = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    let sets = singletons(&[0, 1, 2]);
+    let exact = |params: Value| Run::new(&values, 2).on(&sets, params).unwrap().assignments;
+    assert_eq!(exact(json!({ "threshold": 0 })), Sets::singletons(&[0, 1, 2]));
+    assert_eq!(
+        exact(json!({ "threshold": 0, "preset": "authors-code" })),
+        Sets::from_iter([vec![0], vec![1], vec![0, 1]])
+    );
+}
+
+#[test]
+fn a_degree_of_one_returns_the_base() {
+    let (values, sets) = unions();
+    let found = Run::new(&values, 3).on(&sets, json!({ "degree": 1 })).unwrap();
+    assert_eq!(found.assignments, found.extra[0].1);
+}
+
+#[test]
+fn three_are_composed_where_the_degree_allows_it() {
+    let values = [1., 0., 0., 0., 1., 0., 0., 0., 1., 1., 1., 0.9];
+    let sets = singletons(&[0, 1, 2, 3]);
+    let mut run = Run::new(&values, 3);
+    assert_eq!(run.on(&sets, json!({ "threshold": 0.1 })).unwrap().clusters.len(), 4);
+    run.degree = 3;
+    let found = run.on(&sets, json!({ "threshold": 0.1 })).unwrap();
+    assert_eq!(&found.assignments[3], [0, 1, 2]);
+    // The parameter is stronger than the pipeline.
+    assert_eq!(&run.on(&sets, json!({ "threshold": 0.1, "degree": 2 })).unwrap().assignments[3], [3]);
+}
+
+#[test]
+fn the_composer_is_given_means_that_are_not_normalised() {
+    // Directions 45° apart with lengths 10 and 1: the larger of each two numbers is (10, 1), whose direction only the
+    // lengths tell. From normalised means it would be (1, 1).
+    let values = [10.0, 0.0, 0.0, 1.0, 20.0, 2.0];
+    let mut run = Run::new(&values, 2);
+    run.space = Space { normalize: Normalize::L2, distance: Distance::Euclidean };
+    let found = run.on(&singletons(&[0, 1, 2]), json!({ "threshold": 1e-3 })).unwrap();
+    assert_eq!(&found.assignments[2], [0, 1]);
+    let length: f32 = found.centroids[4..].iter().map(|value| value * value).sum();
+    assert!((length - 1.0).abs() < 1e-6, "a centroid is a point of the space");
+}
+
+#[test]
+fn the_authors_take_squared_distances_between_normalised_vectors() {
+    // The directions of (9, 1) and the composed (10, 1) are 0.0112 apart, the vectors 1.
+    let values = [10.0, 0.0, 0.0, 1.0, 9.0, 1.0];
+    let params = |preset: &str| json!({ "threshold": 2e-4, "preset": preset });
+    let run = |preset| Run::new(&values, 2).on(&singletons(&[0, 1, 2]), params(preset)).unwrap();
+    assert_eq!(&run("authors-code").assignments[2], [0, 1]);
+    assert_eq!(
+        run("authors-code").centroids[4..],
+        [10.0, 1.0],
+        "in the pipeline's space, which does not normalise"
+    );
+    assert_eq!(&run("paper").assignments[2], [2]);
+}
+
+#[test]
+fn sets_of_the_base_are_preliminary_clusters() {
+    let (values, sets) = unions();
+    // As a base would name them that already found unions, but the wrong ones.
+    let names = |label: u32| match label {
+        7 => vec![1, 3],
+        8 => vec![2, 3],
+        9 => vec![1, 2],
+        label => vec![label],
+    };
+    let named: Vec<Vec<u32>> = sets.iter().map(|set| names(set[0])).collect();
+    let (found, plain) = (Run::new(&values, 3).on(&named, json!({})), Run::new(&values, 3).on(&sets, json!({})));
+    let (found, plain) = (found.unwrap(), plain.unwrap());
+    assert_eq!(found.assignments, plain.assignments);
+    assert_eq!(found.extra, [("base".to_owned(), Sets::from_iter(&named))]);
+}
+
+#[test]
+fn greedy_equals_exhaustive_where_clusters_are_well_apart() {
+    for (degree, seed) in (0..12).map(|seed| (2 + seed as usize % 2, seed)) {
+        // Four things along axes and some of their unions, all a little off.
+        let noise = examples::uniform(8 * 3, 4, seed);
+        let unions: [&[usize]; 8] = match degree {
+            2 => [&[0], &[1], &[2], &[3], &[0, 1], &[1, 2], &[2, 3], &[0, 3]],
+            _ => [&[0], &[1], &[2], &[3], &[0, 1], &[2, 3], &[0, 1, 2], &[1, 2, 3]],
+        };
+        let labels: Vec<u32> = (0..24).map(|row| row % 8).collect();
+        let values: Vec<f32> = (0..24 * 4)
+            .map(|at| {
+                let inside = unions[at / 4 % 8].contains(&(at % 4));
+                f32::from(u8::from(inside)) + 0.02 * noise[at]
+            })
+            .collect();
+        let run = Run { degree, ..Run::new(&values, 4) };
+        let params = |method: &str| json!({ "method": method, "threshold": 0.2, "on_conflict": "skip" });
+        let greedy = run.on(&singletons(&labels), params("greedy")).unwrap();
+        let exhaustive = run.on(&singletons(&labels), params("exhaustive")).unwrap();
+        if degree == 2 {
+            assert_eq!(greedy, exhaustive, "seed {seed}");
+            assert_eq!(greedy.clusters.iter().filter(|set| set.len() == 2).count(), 4);
+        }
+        assert!(exhaustive.diagnostics.objective <= greedy.diagnostics.objective + 1e-9, "seed {seed}");
+    }
+}
+
+#[test]
+fn too_many_maps_are_refused_with_their_number() {
+    let values = examples::uniform(15, 3, 1);
+    let sets = singletons(&(0..15).collect::<Vec<u32>>());
+    let refused = Run::new(&values, 3).on(&sets, json!({ "method": "exhaustive" })).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "`method` = \"exhaustive\" would choose from 107770296705436 reassignments of 15 clusters with `degree` = 2, \
+         over the 1000000000 of `max_maps`; set it to \"greedy\", or let the base find fewer clusters"
+    );
+    let values = examples::uniform(80, 3, 1);
+    let sets = singletons(&(0..80).collect::<Vec<u32>>());
+    let refused = Run::new(&values, 3).on(&sets, json!({ "method": "exhaustive" })).unwrap_err().to_string();
+    assert!(refused.contains("from more than 340282366920938463463374607431768211455 reassign"), "{refused}");
+}
+
+#[test]
+fn a_base_that_fails_is_named_beside_gcr() {
+    let base = json!({ "base": { "use": "given", "params": { "error": "not today" } } });
+    assert_eq!(refused(base), "`gcr` got no clusters from its base `given`: not today");
+    let through = json!({ "base": "given", "with": r#"{"error": "not today"}"# });
+    let nested = json!({ "base": { "use": "through", "params": through } });
+    assert_eq!(refused(nested), "`gcr` got no clusters from its base `through`: not today");
+}
+
+#[test]
+fn what_a_base_says_about_its_parameters_is_about_ours() {
+    let base = |params: Value| json!({ "base": { "use": "given", "params": params } });
+    assert_eq!(
+        refused(base(json!({ "k": 0, "kk": 1 }))).lines().collect::<Vec<_>>(),
+        [
+            "`base.params.k` of `given` must be a whole number at least 1, found 0",
+            "`base.params.kk` of `given` is not a parameter; did you mean `k`?",
+        ]
+    );
+    assert_eq!(refused(json!({ "base": { "use": "givn" } })), "`base` `givn`: there is no clusterer named `givn`");
+    assert_eq!(refused(json!({ "base": {} })), "`base` `ac`: there is no clusterer named `ac`", "the default");
+}
+
+#[test]
+fn a_base_that_needs_the_truth_is_refused() {
+    assert_eq!(
+        refused(json!({ "base": { "use": "knowing" } })),
+        "`base` cannot be `knowing`: it needs the true sets, which `gcr` is not given"
+    );
+}
+
+#[test]
+fn gcr_is_not_its_own_base_however_deep() {
+    let error = "`gcr` cannot be the base of `gcr`, nor can a clusterer that uses it";
+    assert_eq!(refused(json!({ "base": { "use": "gcr" } })), format!("`base` `gcr`: {error}"));
+    let through = |base: &str, with: Value| json!({ "base": base, "with": with.to_string() });
+    let nested = through("gcr", json!({ "base": { "use": "given" } }));
+    assert_eq!(
+        refused(json!({ "base": { "use": "through", "params": nested } })),
+        format!("`base.params.base` of `through`: {error}")
+    );
+    let deeper = through("through", nested);
+    let text = refused(json!({ "base": { "use": "through", "params": deeper } }));
+    assert!(text.starts_with("`base.params.base` of `through`: ") && text.ends_with(error), "{text}");
+    // One after the other is no recursion, also after a refusal.
+    let (shop, params) = (Shop::default(), json!({ "base": { "use": "given" } }).to_string());
+    let services = Services { host: &shop, ..Services::none() };
+    let first = services.clusterer("gcr", &params).unwrap();
+    assert!(services.clusterer("gcr", &params).is_ok());
+    drop(first);
+}
+
+#[test]
+fn a_clusterer_may_come_through_another() {
+    let (values, sets) = unions();
+    let given = json!({ "sets": sets }).to_string();
+    let nested = json!({ "base": { "use": "through", "params": { "base": "given", "with": given } } });
+    let run = Run::new(&values, 3);
+    assert_eq!(run.on(&[], nested).unwrap(), run.on(&sets, json!({})).unwrap());
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    let given = json!({ "use": "given" });
+    assert_eq!(
+        refused(json!({ "base": given, "threshold": -0.1 })),
+        "`threshold` must be a number at least 0 or \"auto\", found -0.1"
+    );
+    assert_eq!(
+        refused(json!({ "base": given, "threshold": "otto" })),
+        "`threshold` must be a number at least 0 or \"auto\", found \"otto\""
+    );
+    assert_eq!(
+        refused(json!({ "base": given, "degree": 0 })),
+        "`degree` must be a whole number at least 1, found 0"
+    );
+    for value in [f64::NAN, f64::INFINITY, -1.0] {
+        let params = Params { threshold: Some(Threshold::Value(value)), ..Params::default() };
+        let error = Gcr::new(params, &Services::none()).unwrap_err().to_string();
+        assert_eq!(error, format!("`threshold` must be a finite number at least 0 or \"auto\", found {value}"));
+    }
+    let read: Threshold = serde_json::from_value(json!("auto")).unwrap();
+    assert_eq!(read, Threshold::Auto(Auto::Auto));
+}
+
+#[test]
+fn too_few_clusters_are_refused() {
+    let run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
+    assert_eq!(
+        run.on(&singletons(&[0, 1, 1, 0]), json!({})).unwrap_err().to_string(),
+        "`gcr` needs at least 3 clusters, one to be composed of two others; its base `given` found 2"
+    );
+    assert_eq!(
+        run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
+        "`degree` must be at most 2, as the base `given` found 3 clusters, found 3"
+    );
+}
+
+#[test]
+fn without_a_composer_it_says_so() {
+    let shop = Shop::default();
+    let services = Services { host: &shop, ..Services::none() };
+    let gcr = services.clusterer("gcr", r#"{"base": {"use": "given"}}"#).unwrap();
+    let error = gcr.cluster(&Task::new(Embeddings::new(&[1.0], 1)), &services).unwrap_err();
+    assert_eq!(error.to_string(), "needs a composer, and the pipeline has no [composer]");
+}
+
+#[test]
+fn a_base_that_did_not_converge_shows() {
+    let (values, sets) = unions();
+    let base = json!({ "base": { "use": "given", "params": { "sets": sets, "wanders": true } } });
+    assert!(!Run::new(&values, 3).on(&[], base).unwrap().diagnostics.converged);
+}
+
+#[test]
+fn the_presets_fill_in_the_base_and_the_threshold() {
+    use crate::base::Base;
+    /// Notes what is asked for, and has nothing.
+    struct Asked(std::sync::Mutex<Vec<String>>);
+    impl compflow_api::Host for Asked {
+        fn create(&self, _kind: Kind, name: &str, params: &str) -> Result<compflow_api::Instance> {
+            self.0.lock().unwrap().push(format!("{name} {params}"));
+            Err(Error::new("no"))
+        }
+    }
+    let asked = Asked(std::sync::Mutex::default());
+    let services = Services { host: &asked, ..Services::none() };
+    let kmeans = Base { component: "kmeans".to_owned(), ..Base::default() };
+    let preset = Some(crate::Preset::Paper);
+    for params in [
+        Params { preset, ..Params::default() },
+        Params { preset, degree: Some(3), ..Params::default() },
+        Params { preset, base: kmeans, ..Params::default() },
+        Params::default(),
+    ] {
+        assert!(Gcr::new(params, &services).is_err());
+    }
+    assert_eq!(*asked.0.lock().unwrap(), [r#"ac {"k":17}"#, r#"ac {"k":28}"#, "kmeans {}", "ac {}"]);
+}
+
+#[test]
+fn memory_is_that_of_the_base_and_more_and_too_many_compositions_are_refused() {
+    let shop = Shop::default();
+    let services = Services { host: &shop, ..Services::none() };
+    let gcr = services.clusterer("gcr", r#"{"base": {"use": "given"}}"#).unwrap();
+    assert!(gcr.memory(1000, 8, 2) > 1 << 40);
+
+    let values = examples::uniform(400, 2, 3);
+    let sets: Vec<u32> = (0..400).collect();
+    let params = json!({ "base": { "use": "given", "params": { "sets": singletons(&sets) } } }).to_string();
+    let gcr: ForeignClusterer = services.clusterer("gcr", &params).unwrap();
+    let composer = testing::max();
+    let task = Task { degree: 3, composer: Some(&composer), ..Task::new(Embeddings::new(&values, 2)) };
+    let error = gcr.cluster(&task, &Services { memory: 1 << 20, ..services }).unwrap_err().to_string();
+    assert!(error.ends_with("lower `degree`, or let the base find fewer clusters"), "{error}");
+    let task = Task { degree: 30, ..task };
+    let error = gcr.cluster(&task, &services).unwrap_err().to_string();
+    assert_eq!(error, "400 clusters have too many compositions of up to 30");
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing_and_the_log_says_what_was_found() {
+    let (n, dim) = (190, 60);
+    let values = examples::uniform(n, dim, 4);
+    let sets: Vec<u32> = (0..n as u32).collect();
+    let params = json!({ "base": { "use": "given", "params": { "sets": singletons(&sets) } }, "threshold": 99 });
+    let composer = testing::max();
+    let task = Task { degree: 2, composer: Some(&composer), ..Task::new(Embeddings::new(&values, dim)) };
+    let run = |threads| {
+        let shop = Shop::default();
+        let services = Services { host: &shop, threads, ..Services::none() };
+        let gcr = services.clusterer("gcr", &params.to_string()).unwrap();
+        (gcr.cluster(&task, &services).unwrap(), shop.lines.into_inner().unwrap())
+    };
+    let (alone, lines) = run(1);
+    assert_eq!(run(3).0, alone);
+    let composed = alone.assignments.iter().filter(|set| set.len() == 2).count();
+    assert!(composed > 0);
+    assert_eq!(lines, [format!("{composed} of 190 clusters are compositions, at a threshold of 99")]);
+}
+
+#[test]
+fn huge_and_tiny_examples_are_told_apart() {
+    let (values, sets) = unions();
+    let plain = Run::new(&values, 3).on(&sets, json!({})).unwrap();
+    for scale in [1e30, 1e-15] {
+        let scaled: Vec<f32> = values.iter().map(|value| value * scale).collect();
+        assert_eq!(Run::new(&scaled, 3).on(&sets, json!({})).unwrap().assignments, plain.assignments);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_cluster_is_both_a_composition_and_a_member_of_one(
+        values in prop::collection::vec(-1.0f32..1.0, 7 * 2),
+        threshold in prop::option::of(0.0..3.0),
+        degree in 1usize..=4,
+        skip: bool,
+        exhaustive: bool,
+        euclidean: bool,
+        normalised: bool,
+    ) {
+        let sets = singletons(&(0..7).collect::<Vec<u32>>());
+        let mut run = Run { degree, ..Run::new(&values, 2) };
+        run.space.distance = if euclidean { Distance::Euclidean } else { Distance::SqEuclidean };
+        run.space.normalize = if normalised { Normalize::L2 } else { Normalize::None };
+        let found = run.on(&sets, json!({
+            "threshold": threshold.map_or(json!("auto"), |threshold| json!(threshold)),
+            "on_conflict": if skip { "skip" } else { "stop" },
+            "method": if exhaustive { "exhaustive" } else { "greedy" },
+        })).unwrap();
+        // Rows are clusters: every member of a union is the singleton of some row, and that row is no union.
+        for set in found.assignments.iter() {
+            prop_assert!(set.len() <= degree);
+            for member in set {
+                let alone = found.assignments.iter().filter(|other| *other == [*member]).count();
+                prop_assert_eq!(alone, 1);
+            }
+        }
+        // A row is the base's cluster of the same number if it is left, and of a number after those if it is not.
+        let left = found.assignments.iter().filter(|set| set.len() == 1).count() as u32;
+        for (set, base) in found.assignments.iter().zip(found.extra[0].1.iter()) {
+            if set.len() == 1 { prop_assert_eq!(set, base) } else { prop_assert!(base[0] >= left) }
+        }
+        if exhaustive {
+            let mut unions: Vec<&[u32]> = found.assignments.iter().filter(|set| set.len() > 1).collect();
+            unions.sort_unstable();
+            prop_assert!(unions.windows(2).all(|pair| pair[0] != pair[1]), "a union for each");
+        }
+        prop_assert!(found.diagnostics.trace.is_sorted_by(|a, b| a >= b));
+    }
+}
