@@ -25,22 +25,31 @@ fn passes(folder: &Folder, stem: &str, more: &[&str]) {
 }
 
 #[test]
-fn our_clusterers_pass() {
-    // These two must be told how many clusters there are.
-    let params = ["--params", "ac={\"k\": 3}", "--params", "fcm={\"k\": 3}"];
-    passes(&Folder::new(), "baselines", &params);
-}
-
-#[test]
-fn our_composers_pass() {
+fn our_clusterers_composers_and_evaluators_pass() {
+    let folder = Folder::new();
+    let (json, _) = folder.run(&["plugins", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let offers = |stem: &str| {
+        let file = libraries().join(library_name(stem));
+        let found = json.as_array().unwrap().iter().find(|found| found["path"].as_str() == file.to_str());
+        found.is_some_and(|found| found["components"].as_array().is_some_and(|components| !components.is_empty()))
+    };
+    // Those that cannot be made from their defaults alone.
     let weights = repository().join("data/omniglot/g.safetensors");
-    let params = format!("bilinear={{\"weights\": \"{}\"}}", weights.display());
-    passes(&Folder::new(), "composers", &["--params", &params]);
-}
-
-#[test]
-fn our_evaluators_pass() {
-    passes(&Folder::new(), "metrics", &[]);
+    let bilinear = format!("bilinear={{\"weights\": \"{}\"}}", weights.display());
+    let params = [
+        "ac={\"k\": 3}",
+        "fcm={\"k\": 3}",
+        "gcr={\"base\": {\"use\": \"ac\", \"params\": {\"k\": 5}}}",
+        &bilinear,
+    ];
+    let params: Vec<&str> = params.iter().flat_map(|params| ["--params", params]).collect();
+    let stems = ["baselines", "cap", "ckm", "composers", "gcr", "metrics"];
+    let tested: Vec<&str> = stems.into_iter().filter(|stem| offers(stem)).collect();
+    assert!(tested.len() >= 4, "{tested:?}");
+    for stem in tested {
+        passes(&folder, stem, &params);
+    }
 }
 
 #[test]
@@ -64,7 +73,11 @@ const VIOLATIONS: [(&str, &str, &str); 19] = [
     ("clusterer mute", "says how far it is", "without a word"),
     ("clusterer lonely", "survives a single example", "one is not enough"),
     ("clusterer bored", "survives the same example many times", "the same again"),
-    ("clusterer delicate", "survives huge values", "an impossible result: the centroid of cluster [0] has the value NaN"),
+    (
+        "clusterer delicate",
+        "survives huge values",
+        "an impossible result: the centroid of cluster [0] has the value NaN",
+    ),
     ("clusterer excessive", "clusters into feasible sets", "assigns 2 clusters to an example at degree 1"),
     ("clusterer leaky", "loses no memory", "bytes more are allocated after 1000 rounds of create, run and drop"),
     ("clusterer chatty", "prints nothing on stdout", "here I am"),
@@ -89,7 +102,10 @@ fn every_rule_can_be_broken() {
     let (found, stdout) = verdicts(&folder, &[&[library.to_str().unwrap()][..], &only].concat(), 1);
     for (component, point, reason) in VIOLATIONS {
         let verdict = &found[&format!("{component}: {point}")];
-        assert!(verdict.starts_with("FAIL") && verdict.contains(reason), "{component}: {point}: {verdict}\n{stdout}");
+        assert!(
+            verdict.starts_with("FAIL") && verdict.contains(reason),
+            "{component}: {point}: {verdict}\n{stdout}"
+        );
     }
     // Who breaks one rule is not blamed for another.
     for component in ["crowded", "lonely", "bored", "delicate", "leaky", "chatty", "mute", "secretive"] {
@@ -108,7 +124,8 @@ fn a_file_that_is_no_plugin_fails_the_handshake() {
     folder.write(&library_name("text"), "this is no library");
     let (found, stdout) = verdicts(&folder, &[&library_name("text")], 1);
     assert!(found[&format!("{}: handshake", library_name("text"))].contains("cannot be loaded"), "{stdout}");
-    let (found, _) = verdicts(&folder, &[libraries().join("libfaulty.so").to_str().unwrap(), "--component", "rough"], 1);
+    let (found, _) =
+        verdicts(&folder, &[libraries().join("libfaulty.so").to_str().unwrap(), "--component", "rough"], 1);
     assert!(found["libfaulty.so: is named like a plugin"].starts_with("FAIL"));
     folder.run(&["test-plugin", "nowhere.so"], 2);
 }

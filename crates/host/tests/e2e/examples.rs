@@ -82,7 +82,8 @@ fn the_clusterer_in_c_passes_the_kit_under_a_checker() {
     let folder = Folder::new();
     let include = repository().join("crates/api/include");
     let stderr = if let Some(sanitizer) = sanitizer(&folder) {
-        let flags = ["-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"];
+        let flags =
+            ["-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"];
         let library = build(&folder, "checked", &include, &flags);
         let mut command = folder.compflow(&["test-plugin", library.to_str().unwrap()]);
         // The host keeps its libraries for ever, which counts as a leak; those of the plugin are looked for below.
@@ -99,7 +100,8 @@ fn the_clusterer_in_c_passes_the_kit_under_a_checker() {
         eprintln!("neither AddressSanitizer nor Valgrind is there: not checked");
         return;
     };
-    let reports: Vec<&str> = stderr.lines().filter(|line| line.contains("cmedoids") || line.contains("compflow_util")).collect();
+    let reports: Vec<&str> =
+        stderr.lines().filter(|line| line.contains("cmedoids") || line.contains("compflow_util")).collect();
     assert!(reports.is_empty(), "{}", reports.join("\n"));
     assert!(!stderr.contains("ERROR: AddressSanitizer"), "{stderr}");
 }
@@ -118,7 +120,10 @@ fn a_plugin_of_somebody_else_shares_nothing_but_the_boundary() {
     let (ours, theirs) = (read(repository().join("Cargo.lock")), read(example.join("Cargo.lock")));
     for name in ["arrow-array", "ndarray", "serde", "serde_json"] {
         let (ours, theirs) = (locked(&ours, name), locked(&theirs, name));
-        assert!(!theirs.is_empty() && theirs.iter().all(|version| !ours.contains(version)), "{name}: {ours:?}, {theirs:?}");
+        assert!(
+            !theirs.is_empty() && theirs.iter().all(|version| !ours.contains(version)),
+            "{name}: {ours:?}, {theirs:?}"
+        );
     }
     let target = build_folder("third-party");
     let mut build = cargo();

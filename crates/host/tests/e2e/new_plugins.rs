@@ -47,7 +47,10 @@ fn every_kind_in_rust() {
         let name = format!("my-{kind}");
         let args = ["new-plugin", &name, "--kind", kind, "--api", api.to_str().unwrap()];
         let (stdout, _) = folder.run(&args, 0);
-        assert!(stdout.starts_with(&format!("{name} is a {kind} in Rust. Next:\n\n  cd {name}\n  cargo build")), "{stdout}");
+        assert!(
+            stdout.starts_with(&format!("{name} is a {kind} in Rust. Next:\n\n  cd {name}\n  cargo build")),
+            "{stdout}"
+        );
         let at = folder.path(&name);
         done(cargo().args(["test", "--release"]), &at);
         done(cargo().args(["build", "--release"]), &at);

@@ -40,7 +40,11 @@ fn what_anyone_may_write_to_is_not_loaded() {
     assert!(state().starts_with("refused: is not loaded: anyone may write to it; chmod o-w "), "{}", state());
     chmod(&copy, 0o755);
     chmod(&folder.path("plugins"), 0o1777);
-    assert!(state().starts_with("refused: is not loaded: anyone may write to its folder; chmod o-w "), "{}", state());
+    assert!(
+        state().starts_with("refused: is not loaded: anyone may write to its folder; chmod o-w "),
+        "{}",
+        state()
+    );
     let (stdout, _) = folder.run(&["test-plugin", copy.to_str().unwrap()], 1);
     assert!(stdout.contains("handshake: is not loaded: anyone may write to its folder"), "{stdout}");
     chmod(&folder.path("plugins"), 0o755);
