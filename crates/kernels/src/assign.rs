@@ -31,7 +31,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn zero(k: usize, dim: usize) -> Self {
+    /// Of no examples.
+    pub fn zero(k: usize, dim: usize) -> Self {
         Self { sums: vec![0.0; k * dim], counts: vec![0; k], changed: 0 }
     }
 
@@ -48,7 +49,8 @@ impl Totals {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds what other examples add up to.
+    pub fn add(&mut self, other: &Self) {
         self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, other)| *count += other);
         self.changed += other.changed;
@@ -68,10 +70,10 @@ impl Totals {
     }
 
     /// The sum of squared distances of all examples from the centres they were given to: no second look at them is
-    /// needed, as Σ‖x-c‖² = Σ‖x‖² - 2Σ c·s + Σ N‖c‖² with s the sums and N the counts.
-    pub fn inertia(&self, points: &Points, centres: &[f32]) -> f64 {
-        let dim = points.dim();
-        let mut inertia = points.scatter();
+    /// needed, as Σ‖x-c‖² = Σ‖x‖² - 2Σ c·s + Σ N‖c‖² with s the sums and N the counts. `scatter` is Σ‖x‖².
+    pub fn inertia(&self, scatter: f64, centres: &[f32]) -> f64 {
+        let dim = centres.len() / self.counts.len();
+        let mut inertia = scatter;
         for ((centre, sum), &count) in centres.chunks_exact(dim).zip(self.sums.chunks_exact(dim)).zip(&self.counts)
         {
             for (&c, s) in centre.iter().zip(sum) {
@@ -83,16 +85,17 @@ impl Totals {
     }
 }
 
-/// The centres as [`find_nearest`] reads them: in tiles of [`LANES`], the last filled up.
-struct Tiles {
-    /// Tile after tile, and in a tile one row of `LANES` numbers per dimension.
+/// Centres in the order in which they are compared with examples.
+pub struct Tiles {
+    /// Tile after tile of `LANES` centres, the last filled up, and in a tile one row of `LANES` numbers per dimension.
     values: Vec<f32>,
     /// ‖c‖² of every centre; infinite where there is none.
     norms: Vec<f32>,
 }
 
 impl Tiles {
-    fn new(centres: &[f32], dim: usize) -> Self {
+    /// Of centres of `dim` numbers each, row-major.
+    pub fn new(centres: &[f32], dim: usize) -> Self {
         let padded = (centres.len() / dim).next_multiple_of(LANES);
         let mut tiles = Self { values: vec![0.0; padded * dim], norms: vec![f32::INFINITY; padded] };
         for (at, centre) in centres.chunks_exact(dim).enumerate() {
@@ -114,20 +117,26 @@ pub fn assign(
     workers: &Workers,
     services: &Services<'_>,
 ) -> Result<Totals> {
-    let (dim, k, arch) = (points.dim(), centres.len() / points.dim(), Arch::new());
+    let (dim, k) = (points.dim(), centres.len() / points.dim());
     let tiles = Tiles::new(centres, dim);
     let blocks = points.blocks().zip(labels.chunks_mut(points.block_rows()));
     let partial = workers.map(blocks, |(block, labels)| {
         let mut totals = Totals::zero(k, dim);
         for (chunk, labels) in block.chunks(CHUNK * dim).zip(labels.chunks_mut(CHUNK)) {
             services.check_cancelled()?;
-            arch.dispatch(Pass { chunk, labels, tiles: &tiles, totals: &mut totals });
+            assign_rows(chunk, &tiles, labels, &mut totals);
         }
         Ok(totals)
     })?;
     let mut totals = Totals::zero(k, dim);
     partial.iter().for_each(|partial| totals.add(partial));
     Ok(totals)
+}
+
+/// Labels every row with its nearest centre, the first of equally near ones, and adds it to that centre's totals.
+/// Scores are taken in f32: rows and centres far from the origin, or huge, should be shifted and scaled before.
+pub fn assign_rows(rows: &[f32], tiles: &Tiles, labels: &mut [u32], totals: &mut Totals) {
+    Arch::new().dispatch(Pass { chunk: rows, labels, tiles, totals });
 }
 
 /// The work on one chunk, as a type because a closure would not be compiled for the processor's vectors.
@@ -265,7 +274,9 @@ mod tests {
             assert_eq!(labels, expected);
             assert_eq!(totals.changed, labels.iter().filter(|label| **label != 0).count() as u64);
             assert_eq!(totals.counts.iter().sum::<u64>(), n as u64);
-            assert!((totals.inertia(&points, &centres) - inertia).abs() <= 1e-12 * points.scatter().max(1.0));
+            assert!(
+                (totals.inertia(points.scatter(), &centres) - inertia).abs() <= 1e-12 * points.scatter().max(1.0)
+            );
             let means = naive::means(&rows, &labels, &wide(&centres), dim);
             for (found, expected) in totals.means(&centres).iter().zip(means) {
                 assert!((f64::from(*found) - expected).abs() < 1e-7);

@@ -105,6 +105,11 @@ impl Points {
         self.block_rows
     }
 
+    /// All points, row-major.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
     /// The values of each block, row-major.
     pub fn blocks(&self) -> std::slice::Chunks<'_, f32> {
         self.values.chunks(self.block_rows * self.dim)
@@ -125,9 +130,25 @@ impl Points {
         &self.values[index * self.dim..][..self.dim]
     }
 
+    /// Brings further points, row-major in the coordinates that the data came in, to those of the examples. What is
+    /// beyond 10¹⁵ there, far from all of them, stays at that, so that products remain finite.
+    pub fn enter(&self, rows: &mut [f32]) {
+        const FAR: f64 = 1e15;
+        for row in rows.chunks_exact_mut(self.dim) {
+            for (value, mean) in row.iter_mut().zip(&self.mean) {
+                *value = ((f64::from(*value) - mean) * self.scale).clamp(-FAR, FAR) as f32;
+            }
+        }
+    }
+
     /// A point in the coordinates that the data came in.
     pub fn restore<'a>(&'a self, point: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
         point.iter().zip(&self.mean).map(|(&value, mean)| (f64::from(value) / self.scale + mean) as f32)
+    }
+
+    /// What the coordinates were multiplied with.
+    pub fn scale(&self) -> f64 {
+        self.scale
     }
 
     /// A squared distance in the units that the data came in.
@@ -152,6 +173,9 @@ mod tests {
         assert_eq!(found.row(1), [0.5 / 64.0, 10.0 / 64.0]);
         assert_eq!(found.restore(found.row(1)).collect::<Vec<_>>(), [2.0, 30.0]);
         assert_eq!(found.restore_squared(found.scatter()), 2.0 * (0.25 + 100.0));
+        let mut further = [2.0, 30.0, 1.5, f32::MAX];
+        found.enter(&mut further);
+        assert_eq!((&further[..2], &further[2..]), (found.row(1), &[0.0, 1e15][..]));
         assert_eq!(found.norms()[0], (0.25 + 100.0) / 4096.0);
     }
 

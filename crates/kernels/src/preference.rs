@@ -14,6 +14,8 @@ pub enum Preference {
     Percentile(String),
     /// Whatever leads to a number of clusters.
     Target(Target),
+    /// A similarity for every example that is clustered.
+    PerExample(PerExample),
 }
 
 /// The number of clusters to be reached.
@@ -25,6 +27,15 @@ pub struct Target {
     pub k: usize,
 }
 
+/// A preference that grows with the data. It is paid once per exemplar while similarities are summed up over all
+/// examples, so this is what remains right for more of the same examples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PerExample {
+    /// What is multiplied with the number of examples.
+    pub per_example: f64,
+}
+
 /// A preference whose text has been read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -34,6 +45,8 @@ pub enum Rule {
     Percentile(f64),
     /// Search for what gives this many clusters.
     Clusters(usize),
+    /// This similarity times the number of examples.
+    PerExample(f64),
 }
 
 impl Default for Preference {
@@ -51,14 +64,18 @@ impl Preference {
     pub fn rule(&self) -> Result<Rule> {
         let wrong = |found: &dyn std::fmt::Display| {
             Error::new(format!(
-                "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\" or \
-                 {{ k = … }}, found {found}"
+                "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \
+                 {{ k = … }} or {{ per_example = … }}, found {found}"
             ))
         };
         match self {
             Self::Value(value) if value.is_finite() => Ok(Rule::Value(*value)),
             Self::Value(value) => Err(wrong(value)),
             Self::Target(target) => Ok(Rule::Clusters(target.k)),
+            Self::PerExample(PerExample { per_example }) if per_example.is_finite() => {
+                Ok(Rule::PerExample(*per_example))
+            }
+            Self::PerExample(PerExample { per_example }) => Err(wrong(per_example)),
             Self::Percentile(text) if text == "median" => Ok(Rule::Percentile(50.0)),
             Self::Percentile(text) => text
                 .strip_prefix('p')
@@ -69,6 +86,63 @@ impl Preference {
                 .map(Rule::Percentile)
                 .ok_or_else(|| wrong(&format_args!("{text:?}"))),
         }
+    }
+}
+
+/// Preferences tried for a number of clusters. Halving the range of their logarithms so often leaves less than a
+/// millionth of it.
+pub const TRIALS: usize = 20;
+/// Highest damping that a search for a number of clusters goes up to by itself.
+pub const SEARCH_DAMPING: f64 = 0.95;
+
+/// A search for the preference that gives a number of clusters, by halving the range of its logarithm. Fewer clusters
+/// come from lower preferences, though not strictly. Low preferences oscillate under little damping, so that is raised
+/// on the way, and what oscillates all the same was too low.
+#[derive(Debug)]
+pub struct Search {
+    k: usize,
+    /// Logarithms of costs that give too many clusters, and too few.
+    many: f64,
+    few: f64,
+    preference: f64,
+    damping: f64,
+}
+
+impl Search {
+    /// Looks for `k` clusters of examples whose smallest distance above 0 is `smallest`, and of which the sum of all
+    /// distances from one is at least `least`.
+    pub fn new(k: usize, smallest: f64, least: f64, damping: f64) -> Self {
+        // At a cost beyond the distances of all from one, nobody becomes a second exemplar; at a cost well below any
+        // distance, everybody does.
+        let (many, few) = (smallest.log2() - 4.0, least.log2());
+        Self { k, many, few, preference: -f64::midpoint(many, few).exp2(), damping }
+    }
+
+    /// What to try next.
+    pub fn preference(&self) -> f64 {
+        self.preference
+    }
+
+    /// The damping to try it with.
+    pub fn damping(&self) -> f64 {
+        self.damping
+    }
+
+    /// Learns what came of it; whether there is anything left to look for.
+    pub fn learn(&mut self, found: usize, converged: bool) -> bool {
+        if converged && found == self.k {
+            return false;
+        }
+        if !converged && self.damping < SEARCH_DAMPING {
+            self.damping = f64::midpoint(self.damping, 1.0).min(SEARCH_DAMPING);
+            return true;
+        }
+        match converged && found > self.k {
+            true => self.many = (-self.preference).log2(),
+            false => self.few = (-self.preference).log2(),
+        }
+        self.preference = -f64::midpoint(self.many, self.few).exp2();
+        true
     }
 }
 
@@ -85,17 +159,33 @@ mod tests {
         assert_eq!(Preference::default().rule(), Ok(Rule::Percentile(50.0)));
         assert_eq!(Preference::Value(-2.5).rule(), Ok(Rule::Value(-2.5)));
         assert_eq!(Preference::Target(Target { k: 5 }).rule(), Ok(Rule::Clusters(5)));
+        let per_example = -2.0 / 150.0;
+        assert_eq!(Preference::PerExample(PerExample { per_example }).rule(), Ok(Rule::PerExample(per_example)));
         for (text, percent) in [("p0", 0.0), ("p10", 10.0), ("p99.5", 99.5), ("p100", 100.0)] {
             assert_eq!(rule(text), Ok(Rule::Percentile(percent)));
         }
     }
 
     #[test]
+    fn a_search_halves_and_damps() {
+        // As many clusters as the cost goes into 100; what is cheap oscillates unless damped.
+        let mut search = Search::new(7, 1.0, 1000.0, 0.5);
+        for _ in 0..TRIALS {
+            let found = (100.0 / -search.preference()) as usize;
+            if !search.learn(found, search.damping() > 0.7) {
+                assert_eq!((found, search.damping()), (7, 0.75));
+                return;
+            }
+        }
+        panic!("{search:?}");
+    }
+
+    #[test]
     fn other_texts_are_refused_with_what_would_do() {
         assert_eq!(
             rule("p101").unwrap_err().to_string(),
-            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\" or { k = … }, \
-             found \"p101\""
+            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", { k = … } or \
+             { per_example = … }, found \"p101\""
         );
         for text in ["", "p", "p-1", "p1e1", "pnan", "10", "Median", "p 10", "p1.2.3"] {
             assert!(rule(text).unwrap_err().to_string().ends_with(&format!("found {text:?}")), "{text}");

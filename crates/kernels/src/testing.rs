@@ -1,7 +1,9 @@
-//! For tests: data, plain loops to compare with, and a host that looks on.
+//! For tests and benchmarks: data, plain loops to compare with, composition functions, and a host that looks on.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail by panicking")]
 
+pub mod composers;
 pub mod examples;
 pub mod naive;
+pub mod propagation;
 pub mod watcher;

@@ -13,8 +13,6 @@
 
 mod messages;
 #[cfg(test)]
-mod naive;
-#[cfg(test)]
 mod reference;
 mod refine;
 
@@ -25,18 +23,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::similarities::Similarities;
-use compflow_kernels::preference::{Preference, Rule};
+use compflow_kernels::preference::{Preference, Rule, SEARCH_DAMPING, Search, TRIALS};
 use compflow_kernels::workers::Workers;
 use messages::Messages;
 use refine::{Clusters, first_highest, refine};
 
 /// Below this many pairs, starting threads is not worth it.
 const TINY: usize = 1 << 15;
-/// Preferences tried for a number of clusters. Halving the range of their logarithms so often leaves less than a
-/// millionth of it.
-const TRIALS: usize = 20;
-/// Highest damping that a search for a number of clusters goes up to by itself.
-const SEARCH_DAMPING: f64 = 0.95;
 
 /// Affinity propagation: finds exemplars among the examples by passing messages between all pairs; how many depends
 /// on the preference.
@@ -54,8 +47,8 @@ const SEARCH_DAMPING: f64 = 0.95;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of all
-    /// similarities (those of examples with themselves, 0, included), or `{ k = 5 }` to search for what gives that many
-    /// clusters.
+    /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many clusters, or
+    /// `{ per_example = -0.01 }`, which is multiplied with the number of examples.
     pub preference: Preference,
     /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
     /// 0.95 where messages oscillate.
@@ -194,6 +187,7 @@ impl Ap {
         match self.rule {
             Rule::Value(value) => Ok(similarities.convert(value)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
+            Rule::PerExample(value) => Ok(similarities.convert(value * similarities.len() as f64)),
             Rule::Clusters(k) => Err(k),
         }
     }
@@ -234,9 +228,7 @@ impl Ap {
         Ok(Run { clusters, converged, undecided, trace })
     }
 
-    /// Looks for a preference that gives `k` clusters, by halving the range of its logarithm. Fewer clusters come
-    /// from lower preferences, though not strictly; of those tried, the one that comes nearest is kept. Low preferences
-    /// oscillate under little damping, so that is raised on the way, and what oscillates all the same was too low.
+    /// Looks for a preference that gives `k` clusters; of those tried, the one that comes nearest is kept.
     fn search(
         &self,
         k: usize,
@@ -244,33 +236,22 @@ impl Ap {
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Run> {
-        // At a cost beyond the distances of all from one, nobody becomes a second exemplar; at a cost well below any
-        // distance, everybody does.
         let (smallest, least) = similarities.extent();
-        let (mut many, mut few) = (smallest.log2() - 4.0, least.log2());
-        let (mut preference, mut damping) = (-f64::midpoint(many, few).exp2(), self.damping);
+        let mut search = Search::new(k, smallest, least, self.damping);
         let mut best: Option<(Run, f64)> = None;
         for trial in 0..TRIALS {
+            let preference = search.preference();
             similarities.set_preference(preference);
             let progress = (trial * self.max_iter, TRIALS * self.max_iter);
-            let run = self.run(similarities, damping, workers, services, progress)?;
+            let run = self.run(similarities, search.damping(), workers, services, progress)?;
             let (found, converged) = (run.clusters.exemplars.len(), run.converged);
             let worth = |run: &Run| (!run.converged, run.clusters.exemplars.len().abs_diff(k));
             if best.as_ref().is_none_or(|(best, _)| worth(&run) < worth(best)) {
                 best = Some((run, preference));
             }
-            if converged && found == k {
+            if !search.learn(found, converged) {
                 break;
             }
-            if !converged && damping < SEARCH_DAMPING {
-                damping = f64::midpoint(damping, 1.0).min(SEARCH_DAMPING);
-                continue;
-            }
-            match converged && found > k {
-                true => many = (-preference).log2(),
-                false => few = (-preference).log2(),
-            }
-            preference = -f64::midpoint(many, few).exp2();
         }
         let (run, preference) = best.expect("at least one preference is tried");
         similarities.set_preference(preference);
@@ -316,8 +297,8 @@ mod tests {
 
     use super::*;
     use compflow_kernels::preference::Target;
-    use compflow_kernels::testing::examples;
     use compflow_kernels::testing::watcher::Watcher;
+    use compflow_kernels::testing::{examples, propagation};
 
     fn ap(params: Params) -> Ap {
         Ap::new(params, &Services::none()).unwrap()
@@ -351,7 +332,7 @@ mod tests {
             let mut messages = Messages::new(&similarities, damping);
             for iterations in 1..=30 {
                 messages.pass(&workers, &services).unwrap();
-                let expected = naive::pass(&wide, n, damping, iterations);
+                let expected = propagation::pass(&wide, n, damping, iterations);
                 for (found, expected) in messages.responsibilities().iter().zip(&expected.responsibilities) {
                     assert!((f64::from(*found) - expected).abs() < 2e-5, "{iterations}: {found} {expected}");
                 }

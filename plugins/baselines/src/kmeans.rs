@@ -189,7 +189,7 @@ impl KMeans {
             let shift: f64 =
                 means.iter().zip(&centres).map(|(&to, &from)| (f64::from(to) - f64::from(from)).powi(2)).sum();
             centres = means;
-            let inertia = totals.inertia(points, &centres);
+            let inertia = totals.inertia(points.scatter(), &centres);
             trace.push(inertia);
             if totals.changed == 0 && !moved {
                 // The same labels gave the same centres as in the iteration before: they fit one another.
@@ -200,7 +200,7 @@ impl KMeans {
                 break;
             }
         }
-        let inertia = assign(points, &centres, &mut labels, workers, services)?.inertia(points, &centres);
+        let inertia = assign(points, &centres, &mut labels, workers, services)?.inertia(points.scatter(), &centres);
         Ok(Run { centres, labels, inertia, trace, converged })
     }
 }

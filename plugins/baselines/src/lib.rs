@@ -50,7 +50,7 @@ mod tiles;
 
 pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
 pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
-pub use compflow_kernels::preference::{Preference, Target};
+pub use compflow_kernels::preference::{PerExample, Preference, Target};
 pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
 pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};

@@ -1,5 +1,34 @@
-//! Compositional k-means.
+//! Compositional k-means: k singletons, and every composition of them is a centre too.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `ckm` | the clusterer: parameters, and from a task to a clustering |
+//! | `source` | the examples, batch by batch, from memory or read anew |
+//! | `start` | where singletons begin |
+//! | `restarts` | the alternation of all restarts at once, and when one is given up |
+//! | `objective` | the sum of squared distances as a function of the singletons, and its gradient |
+//! | `lbfgs`, `adam` | descent between two assignments |
+//!
+//! # Testing
+//!
+//! Gradients are compared with central differences in f64 for every composer, assignment and descent with plain loops,
+//! degree 1 with Lloyd's algorithm, the final SSD with that of a plain Adam, streams with matrices, and restarts with
+//! and without giving up. `docs/ckm.md` has measurements.
 
 #![deny(unsafe_code)]
+
+mod adam;
+mod ckm;
+mod lbfgs;
+mod objective;
+mod params;
+mod restarts;
+mod source;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use ckm::Ckm;
+pub use params::{ClustererParams, Init, Optimizer, Params, Preset, Start};
 
 compflow_api::export_library!();

@@ -1,13 +1,15 @@
 //! Affinity propagation as plain loops in f64, message by message, for tests to compare with.
 
 /// The messages after some iterations, row-major.
-pub(super) struct Messages {
-    pub(super) responsibilities: Vec<f64>,
-    pub(super) availabilities: Vec<f64>,
+pub struct Messages {
+    /// r(i, k).
+    pub responsibilities: Vec<f64>,
+    /// a(i, k).
+    pub availabilities: Vec<f64>,
 }
 
 /// Passes messages along the similarities of `n` examples.
-pub(super) fn pass(s: &[f64], n: usize, damping: f64, iterations: usize) -> Messages {
+pub fn pass(s: &[f64], n: usize, damping: f64, iterations: usize) -> Messages {
     let (mut r, mut a) = (vec![0.0; n * n], vec![0.0; n * n]);
     let damp = |old: f64, new: f64| damping * old + (1.0 - damping) * new;
     for _ in 0..iterations {

@@ -1,0 +1,125 @@
+//! Composition functions as plain loops in f64.
+
+use compflow_api::{Composer, Result};
+
+use super::examples;
+
+/// A composition function of two vectors.
+#[derive(Debug, Clone)]
+pub enum Plain {
+    /// The larger, element by element.
+    Max,
+    /// a + b.
+    Sum,
+    /// (a + b) / 2.
+    Mean,
+    /// W₁a + W₁b + W₂(a∘b) + β.
+    Bilinear {
+        /// W₁, p×p, row-major.
+        linear: Vec<f64>,
+        /// W₂, likewise.
+        product: Vec<f64>,
+        /// β.
+        bias: Vec<f64>,
+    },
+}
+
+impl Plain {
+    /// A bilinear one with weights drawn from a seed.
+    pub fn bilinear(dim: usize, seed: u64) -> Self {
+        let draw = |len: usize, size: f64, seed: u64| -> Vec<f64> {
+            examples::uniform(len, 1, seed).iter().map(|&value| f64::from(value) * size).collect()
+        };
+        let size = (1.5 / dim as f64).sqrt();
+        Self::Bilinear {
+            linear: draw(dim * dim, size, 3 * seed),
+            product: draw(dim * dim, size, 3 * seed + 1),
+            bias: draw(dim, 0.3, 3 * seed + 2),
+        }
+    }
+
+    /// g(a, b).
+    pub fn compose_pair(&self, a: &[f64], b: &[f64]) -> Vec<f64> {
+        let pairs = a.iter().zip(b);
+        match self {
+            Self::Max => pairs.map(|(a, b)| a.max(*b)).collect(),
+            Self::Sum => pairs.map(|(a, b)| a + b).collect(),
+            Self::Mean => pairs.map(|(a, b)| (a + b) / 2.0).collect(),
+            Self::Bilinear { linear, product, bias } => {
+                let rows = linear.chunks_exact(a.len()).zip(product.chunks_exact(a.len())).zip(bias);
+                rows.map(|((linear, product), bias)| {
+                    (0..a.len()).map(|at| linear[at] * (a[at] + b[at]) + product[at] * a[at] * b[at]).sum::<f64>()
+                        + bias
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// `grad` pulled back to a and b.
+    pub fn pull_back_pair(&self, a: &[f64], b: &[f64], grad: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let both = |to_a: &dyn Fn(usize) -> f64, to_b: &dyn Fn(usize) -> f64| {
+            ((0..a.len()).map(to_a).collect(), (0..a.len()).map(to_b).collect())
+        };
+        match self {
+            Self::Max => both(&|at| if a[at] >= b[at] { grad[at] } else { 0.0 }, &|at| {
+                if a[at] >= b[at] { 0.0 } else { grad[at] }
+            }),
+            Self::Sum => both(&|at| grad[at], &|at| grad[at]),
+            Self::Mean => both(&|at| grad[at] / 2.0, &|at| grad[at] / 2.0),
+            Self::Bilinear { linear, product, .. } => {
+                let dim = a.len();
+                let column = |weights: &[f64], at: usize| -> f64 {
+                    (0..dim).map(|row| weights[row * dim + at] * grad[row]).sum()
+                };
+                both(&|at| column(linear, at) + column(product, at) * b[at], &|at| {
+                    column(linear, at) + column(product, at) * a[at]
+                })
+            }
+        }
+    }
+
+    /// Folds the rows of a set, in order.
+    pub fn compose_set(&self, rows: &[f64], dim: usize, set: &[u32]) -> Vec<f64> {
+        let row = |at: u32| &rows[at as usize * dim..][..dim];
+        set[1..].iter().fold(row(set[0]).to_vec(), |folded, &member| self.compose_pair(&folded, row(member)))
+    }
+}
+
+fn wide(row: &[f32]) -> Vec<f64> {
+    row.iter().map(|&value| f64::from(value)).collect()
+}
+
+fn narrow(to: &mut [f32], from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to = from as f32);
+}
+
+impl Composer for Plain {
+    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        for ((left, right), out) in
+            left.chunks_exact(dim).zip(right.chunks_exact(dim)).zip(out.chunks_exact_mut(dim))
+        {
+            narrow(out, &self.compose_pair(&wide(left), &wide(right)));
+        }
+        Ok(())
+    }
+
+    fn vjp(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        grad: &[f32],
+        grad_left: &mut [f32],
+        grad_right: &mut [f32],
+    ) -> Result<()> {
+        let inputs = left.chunks_exact(dim).zip(right.chunks_exact(dim)).zip(grad.chunks_exact(dim));
+        let outputs = grad_left.chunks_exact_mut(dim).zip(grad_right.chunks_exact_mut(dim));
+        for (((left, right), grad), (grad_left, grad_right)) in inputs.zip(outputs) {
+            let (to_left, to_right) = self.pull_back_pair(&wide(left), &wide(right), &wide(grad));
+            narrow(grad_left, &to_left);
+            narrow(grad_right, &to_right);
+        }
+        Ok(())
+    }
+}

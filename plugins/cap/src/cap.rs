@@ -1,0 +1,251 @@
+//! `cap`: compositional affinity propagation, which chooses examples as exemplars and lets others belong to unions.
+//!
+//! Maximises Σᵢ S(i, cᵢ) over choices of a composition cᵢ, a set of at most d examples, for every example, where
+//! S(i, c) is minus the distance of i from the composed vector g(c), S(k, {k}) the preference, and every member of a
+//! composition that is used chooses itself. Messages decide who is an exemplar (`messages` has the equations), and
+//! then every example gets the nearest composition of exemplars (`solution`). Cost per iteration: one look at all
+//! n·|C| similarities.
+
+#[cfg(test)]
+mod tests;
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Level, Result, Services, Sets, Task,
+    register,
+};
+use compflow_kernels::points::Points;
+use compflow_kernels::preference::Preference;
+use compflow_kernels::workers::Workers;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::compositions::count_sets;
+use crate::memory::Size;
+use crate::run::{Found, Setting};
+use crate::solution::{Examples, Solution};
+
+/// So many similarities are compared if nothing is said: 1,580 examples with pairs, 330 with triples.
+const EXACT: u64 = 2_000_000_000;
+/// How many examples are clustered first if there are more similarities than that.
+const SUBSET: usize = 1000;
+
+/// Compositional affinity propagation: finds exemplars among the examples, and which examples belong to unions of
+/// several of them.
+///
+/// An example belongs to the composition, of one exemplar or of up to `degree`, that is nearest to it in the pipeline's
+/// space; the composer says where a composition lies. The exemplars are those that make the sum of all these
+/// similarities (minus distances) highest, of which the preference is each exemplar's own: it is what a further
+/// exemplar costs, while compositions are free. As it is paid once per exemplar while the others are summed up over all
+/// examples, a number that is right for some examples is too high for more of them; `{ per_example = … }` is not.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of the
+    /// similarities of all examples to each other (those with themselves, 0, included), `{ k = 5 }` to search for what
+    /// gives that many singletons, or `{ per_example = -0.013 }`, which is multiplied with the number of examples that
+    /// pass messages.
+    pub preference: Preference,
+    /// How much of a message is kept in an iteration; 0.65 unless `preset` says otherwise. With a number of singletons
+    /// as `preference`, it is raised up to 0.95 where messages oscillate.
+    #[schemars(extend("minimum" = 0.0, "exclusiveMaximum" = 1.0))]
+    pub damping: Option<f64>,
+    /// Iterations at most; 200 unless `preset` says otherwise. With a number of singletons as `preference`, for each of
+    /// up to 20 preferences tried.
+    #[schemars(range(min = 1))]
+    pub max_iter: Option<usize>,
+    /// It stops after so many iterations in which no example chose another composition; 15 if not given.
+    #[schemars(range(min = 1))]
+    pub convergence_iter: Option<usize>,
+    /// Where damping, iterations and `extension` come from if they are not given.
+    pub preset: Option<Preset>,
+    /// Clusters so many examples, drawn at random, and then gives every example a composition of their exemplars.
+    #[schemars(range(min = 1))]
+    pub subset: Option<usize>,
+    /// How the examples outside of `subset` are given a composition; by the nearest exemplar unless `preset` says
+    /// otherwise.
+    pub extension: Option<Extension>,
+    /// Lets all examples pass messages, but only so many of them become exemplars: any one, and then always the one
+    /// that is farthest from those before.
+    #[schemars(range(min = 1))]
+    pub candidates: Option<usize>,
+}
+
+/// Values of the paper, and of the code behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Damping 0.65, and the nearest exemplar for examples outside of a subset.
+    Paper,
+    /// Damping 0.85, 60 iterations even if nothing changes any more, and the composition of the nearest point of a
+    /// subset.
+    AuthorsCode,
+}
+
+/// How examples outside of a subset are given a composition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extension {
+    /// The nearest composition of exemplars.
+    NearestExemplar,
+    /// The composition of the nearest example of the subset.
+    NearestMember,
+}
+
+/// The clusterer `cap`.
+#[derive(Debug)]
+pub struct Cap {
+    setting: Setting,
+    extension: Extension,
+    subset: Option<usize>,
+    candidates: Option<usize>,
+    /// Of the host that made it.
+    budget: u64,
+}
+register!(clusterer Cap);
+
+/// Who passes messages, and who may become an exemplar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Approach {
+    Exact,
+    Subset(usize),
+    Candidates(usize),
+}
+
+impl Component for Cap {
+    const NAME: &'static str = "cap";
+    const SUMMARY: &'static str = "compositional affinity propagation: exemplars, and unions of exemplars";
+    type Params = Params;
+
+    fn new(params: Params, services: &Services<'_>) -> Result<Self> {
+        if params.subset.is_some() && params.candidates.is_some() {
+            return Err(Error::new("`subset` and `candidates` exclude each other, found both"));
+        }
+        let (damping, max_iter, fixed, extension) = match params.preset {
+            None | Some(Preset::Paper) => (0.65, 200, false, Extension::NearestExemplar),
+            Some(Preset::AuthorsCode) => (0.85, 60, true, Extension::NearestMember),
+        };
+        let setting = Setting {
+            rule: params.preference.rule()?,
+            damping: params.damping.unwrap_or(damping),
+            max_iter: params.max_iter.unwrap_or(max_iter),
+            convergence_iter: params.convergence_iter.unwrap_or(15),
+            fixed: fixed && params.convergence_iter.is_none(),
+        };
+        Ok(Self {
+            setting,
+            extension: params.extension.unwrap_or(extension),
+            subset: params.subset,
+            candidates: params.candidates,
+            budget: services.memory,
+        })
+    }
+}
+
+impl Clusterer for Cap {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+        let size = |rows, candidates| {
+            let size = Size { rows, candidates, dim, degree };
+            size.memory(size.stored(self.budget))
+        };
+        match self.approach(rows, degree) {
+            Approach::Exact => size(rows, rows),
+            Approach::Candidates(m) => size(rows, m),
+            Approach::Subset(m) => size(m, m).saturating_add(extension_memory(rows, dim)),
+        }
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let n = task.embeddings.len();
+        if task.degree > n {
+            services
+                .log(Level::Info, format!("compositions have at most {n} members, as there are no more examples"));
+        }
+        match self.approach(n, task.degree) {
+            Approach::Exact => Ok(clustering(self.setting.solve(task, n, services)?)),
+            Approach::Candidates(m) => Ok(clustering(self.setting.solve(task, m, services)?)),
+            Approach::Subset(m) => {
+                if self.subset.is_none() {
+                    services
+                        .log(Level::Info, format!("cap clusters a subset of {m} first, as {n} examples are many"));
+                }
+                self.extend(m, task, services)
+            }
+        }
+    }
+}
+
+impl Cap {
+    fn approach(&self, n: usize, degree: usize) -> Approach {
+        match (self.subset, self.candidates) {
+            (Some(m), _) if m < n => Approach::Subset(m),
+            (_, Some(m)) if m < n => Approach::Candidates(m),
+            (None, None) if count_sets(n, degree).saturating_mul(n as u64) > EXACT => {
+                Approach::Subset(SUBSET.min(n))
+            }
+            _ => Approach::Exact,
+        }
+    }
+
+    /// Clusters `m` examples, and gives every other a composition of their exemplars.
+    fn extend(&self, m: usize, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
+        let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+        rng.set_stream(2);
+        let mut drawn: Vec<u32> = rand::seq::index::sample(&mut rng, n, m).iter().map(|row| row as u32).collect();
+        drawn.sort_unstable();
+        let values: Vec<f32> = drawn.iter().flat_map(|&row| task.embeddings.row(row as usize)).copied().collect();
+        let of_subset = Task { embeddings: Embeddings::new(&values, dim), truth: None, ..*task };
+        let mut found = self.setting.solve(&of_subset, m, services)?;
+
+        services.require_memory(extension_memory(n, dim), "cluster fewer examples")?;
+        let workers = Workers::new(services.threads)?;
+        let points = Points::new(task.points().into_owned(), dim, n, &workers, services)?;
+        let mut preferences = vec![0.0; n];
+        for (&row, preference) in drawn.iter().zip(&found.preferences) {
+            preferences[row as usize] = *preference;
+        }
+        let examples = Examples::new(task, &points, &preferences, &workers, services);
+        let inside = found.solution;
+        let exemplars: Vec<u32> = inside.exemplars.iter().map(|&at| drawn[at as usize]).collect();
+        found.solution = match self.extension {
+            Extension::NearestExemplar => examples.assign(exemplars)?,
+            Extension::NearestMember => {
+                let members = examples.nearest(examples.rows(), m, |at| vec![drawn[at]], &workers)?;
+                let mut labels: Vec<u32> = members.iter().map(|&(_, at)| inside.labels[at as usize]).collect();
+                // Even if it is equal to another of the subset.
+                drawn.iter().zip(&inside.labels).for_each(|(&row, &label)| labels[row as usize] = label);
+                let objective = examples.objective(&exemplars, &inside.sets, &labels)?;
+                Solution::new(exemplars, inside.sets, labels, objective)
+            }
+        };
+        Ok(clustering(found))
+    }
+}
+
+/// How many bytes it takes to give `n` examples the compositions of a subset.
+fn extension_memory(n: usize, dim: usize) -> u64 {
+    (n as u64).saturating_mul(8 * dim as u64 + 24)
+}
+
+fn clustering(found: Found) -> Clustering {
+    let Solution { exemplars, sets, labels, objective, .. } = found.solution;
+    let mut used: Vec<u32> = (0..exemplars.len() as u32).chain(labels.iter().copied()).collect();
+    used.sort_unstable();
+    used.dedup();
+    let clusters: Sets = used.iter().map(|&set| &sets[set as usize]).collect();
+    let rows = |set: &[u32]| set.iter().map(|&at| exemplars[at as usize]).collect();
+    Clustering {
+        assignments: labels.iter().map(|&set| &sets[set as usize]).collect(),
+        exemplars: clusters.iter().map(rows).collect(),
+        clusters,
+        diagnostics: Diagnostics {
+            iterations: found.trace.len() as u64,
+            converged: found.converged,
+            objective,
+            trace: found.trace,
+        },
+        ..Clustering::default()
+    }
+}

@@ -1,0 +1,449 @@
+use std::collections::BTreeMap;
+
+use compflow_api::{Composer, Distance, ForeignClusterer, Registration};
+use compflow_kernels::preference::{PerExample, Target};
+use compflow_kernels::testing::examples;
+use compflow_kernels::testing::watcher::Watcher;
+use proptest::prelude::*;
+
+use super::*;
+
+/// Both together are their sum.
+struct Sum;
+
+impl Composer for Sum {
+    fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
+        Ok(())
+    }
+}
+
+fn task<'a>(values: &'a [f32], dim: usize, degree: usize) -> Task<'a> {
+    Task { degree, composer: Some(&Sum), ..Task::new(Embeddings::new(values, dim)) }
+}
+
+fn at(preference: f64) -> Params {
+    Params { preference: Preference::Value(preference), ..Params::default() }
+}
+
+fn target(k: usize) -> Params {
+    Params { preference: Preference::Target(Target { k }), ..Params::default() }
+}
+
+fn cluster(task: &Task<'_>, params: Params, services: &Services<'_>) -> Result<Clustering> {
+    let found = Cap::new(params, services)?.cluster(task, services)?;
+    found.check(task)?;
+    assert_feasible(task, &found);
+    Ok(found)
+}
+
+fn found(task: &Task<'_>, params: Params) -> Clustering {
+    cluster(task, params, &Services::none()).unwrap()
+}
+
+/// Every member of a composition that is used is its own exemplar, and no set is larger than the degree.
+fn assert_feasible(task: &Task<'_>, found: &Clustering) {
+    let exemplars: BTreeMap<&[u32], &[u32]> =
+        found.clusters.iter().zip(found.exemplars.iter().map(Vec::as_slice)).collect();
+    for set in found.assignments.iter() {
+        assert!((1..=task.degree).contains(&set.len()));
+        for (at, &member) in set.iter().enumerate() {
+            let exemplar = exemplars[&[member][..]][0];
+            assert_eq!(found.assignments[exemplar as usize], [member]);
+            assert_eq!(exemplars[set][at], exemplar);
+        }
+    }
+}
+
+/// Σ S(i, c_i) from its definition.
+fn objective(task: &Task<'_>, found: &Clustering, preference: f64) -> f64 {
+    let exemplars: BTreeMap<&[u32], &Vec<u32>> = found.clusters.iter().zip(&found.exemplars).collect();
+    let points = task.points();
+    let dim = task.embeddings.dim();
+    let value = |(row, set): (usize, &[u32])| {
+        let rows = exemplars[set];
+        if rows[..] == [row as u32] {
+            return preference;
+        }
+        let composed = task.compose_sets(task.embeddings, &Sets::from_iter([rows])).unwrap();
+        -task.space.distance(&points[row * dim..][..dim], &composed)
+    };
+    found.assignments.iter().enumerate().map(value).sum()
+}
+
+/// The highest objective that there is, over all sets of exemplars.
+fn optimum(task: &Task<'_>, preference: f64) -> f64 {
+    let (n, dim, points) = (task.embeddings.len(), task.embeddings.dim(), task.points());
+    let mut best = f64::NEG_INFINITY;
+    for chosen in 1u32..1 << n {
+        let exemplars: Vec<u32> = (0..n as u32).filter(|row| chosen >> row & 1 == 1).collect();
+        let sets: Sets = Sets::all_up_to(exemplars.len(), task.degree)
+            .iter()
+            .map(|set| set.iter().map(|&at| exemplars[at as usize]).collect::<Vec<_>>())
+            .collect();
+        let composed = task.compose_sets(task.embeddings, &sets).unwrap();
+        let nearest = |row: usize| {
+            let distances =
+                composed.chunks_exact(dim).map(|c| task.space.distance(&points[row * dim..][..dim], c));
+            -distances.fold(f64::INFINITY, f64::min)
+        };
+        let others = (0..n).filter(|row| chosen >> row & 1 == 0).map(nearest);
+        best = best.max(exemplars.len() as f64 * preference + others.sum::<f64>());
+    }
+    best
+}
+
+/// Rectangles, circles, both together, and triangles, which are as far from both together as `height`, in turns; and who
+/// is what. What triangles differ in is nearly the same for all rectangles and circles.
+fn shapes(height: f32, noise: f32, seed: u64) -> (Vec<f32>, Vec<Vec<u32>>) {
+    let centres = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, height]];
+    let truth = [vec![0], vec![1], vec![0, 1], vec![2]];
+    let noises = examples::uniform(80, 3, seed);
+    let noise = |class: usize, axis: usize| if class < 2 && axis == 2 { 0.1 * noise } else { noise };
+    let value = |at: usize| centres[at / 3 % 4][at % 3] + noise(at / 3 % 4, at % 3) * noises[at];
+    ((0..240).map(value).collect(), (0..80).map(|row| truth[row % 4].clone()).collect())
+}
+
+/// The share of ordered pairs of which both say the same: whether the set of one has all of the other's.
+fn agreement(found: &Sets, truth: &[Vec<u32>]) -> f64 {
+    let inside = |a: &[u32], b: &[u32]| a.iter().all(|member| b.contains(member));
+    let pairs = (0..truth.len()).flat_map(|i| (0..truth.len()).map(move |j| (i, j)));
+    let same = pairs.filter(|&(i, j)| inside(&found[i], &found[j]) == inside(&truth[i], &truth[j])).count();
+    same as f64 / (truth.len() * truth.len()) as f64
+}
+
+#[test]
+fn a_composition_that_overlaps_a_third_class_is_told_apart_and_not_by_affinity_propagation() {
+    // Scenario 2 of the paper's figure 1.
+    for seed in 0..5 {
+        let (values, truth) = shapes(0.3, 0.13, seed);
+        let cap = found(&task(&values, 3, 2), at(-1.3));
+        assert!(agreement(&cap.assignments, &truth) > 0.95, "{seed}: {:?}", cap.clusters);
+        // Affinity propagation at the same price has one cluster for both together and triangles.
+        let ap = found(&task(&values, 3, 1), at(-1.3));
+        assert_eq!(ap.clusters.len(), 3);
+        assert!((0..20).all(|row| ap.assignments[4 * row + 2] == ap.assignments[3]));
+        assert!((0..20).all(|row| ap.assignments[4 * row + 3] == ap.assignments[3]));
+    }
+}
+
+#[test]
+fn the_optimum_is_reached_most_of_the_time() {
+    let (mut reached, mut tried, mut gap) = (0, 0, 0.0);
+    for seed in 0..200 {
+        let (n, degree) = (4 + seed as usize % 4, 1 + seed as usize % 3);
+        let values = examples::uniform(n, 3, seed);
+        let task = task(&values, 3, degree);
+        for preference in [-0.3, -0.8, -2.0] {
+            let found = found(&task, at(preference));
+            let (best, objective) = (optimum(&task, preference), objective(&task, &found, preference));
+            assert!((found.diagnostics.objective - objective).abs() < 1e-6);
+            assert!(objective <= best + 1e-6, "{objective} {best}");
+            tried += 1;
+            reached += usize::from(objective > best - 1e-6);
+            gap += (best - objective) / best.abs();
+        }
+    }
+    let share = f64::from(reached as u32) / f64::from(tried);
+    println!(
+        "optimum reached in {:.1} % of {tried}, mean gap {:.2} %",
+        100.0 * share,
+        100.0 * gap / f64::from(tried)
+    );
+    assert!(share > 0.8, "{share}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_result_is_feasible_and_its_objective_true(
+        n in 1usize..40, dim in 1usize..4, degree in 1usize..4, seed in 0u64..1000, preference in -3.0..0.5f64,
+        euclidean: bool, way in 0..4, damping in 0.0..0.9f64, max_iter in 1usize..60,
+    ) {
+        let values = examples::uniform(n, dim, seed);
+        let mut task = task(&values, dim, degree);
+        task.space.distance = if euclidean { Distance::Euclidean } else { Distance::SqEuclidean };
+        let mut params = Params { damping: Some(damping), max_iter: Some(max_iter), ..at(preference) };
+        match way {
+            0 => (),
+            1 => params.candidates = Some(n.div_ceil(2)),
+            2 => params.subset = Some(n.div_ceil(2)),
+            _ => (params.subset, params.extension) = (Some(n.div_ceil(2)), Some(Extension::NearestMember)),
+        }
+        let found = found(&task, params);
+        let expected = objective(&task, &found, preference);
+        prop_assert!((found.diagnostics.objective - expected).abs() <= 1e-5 * expected.abs().max(1.0));
+        prop_assert_eq!(found.diagnostics.trace.len() as u64, found.diagnostics.iterations);
+    }
+}
+
+#[test]
+fn the_order_of_examples_does_not_matter() {
+    let (n, dim) = (80, 3);
+    // 7 has no divisor in common with 80.
+    let moved = |row: usize| row * 7 % n;
+    for (degree, seed) in [(1, 1), (2, 2), (3, 3)] {
+        let (values, _) = shapes(0.4, 0.2, seed);
+        let mut permuted = vec![0.0; n * dim];
+        for row in 0..n {
+            permuted[moved(row) * dim..][..dim].copy_from_slice(&values[row * dim..][..dim]);
+        }
+        let before = found(&task(&values, dim, degree), at(-1.0));
+        let after = found(&task(&permuted, dim, degree), at(-1.0));
+        let exemplars = |clustering: &Clustering, row: usize, name: &dyn Fn(usize) -> usize| {
+            let at = clustering.clusters.iter().position(|set| *set == clustering.assignments[row]).unwrap();
+            let mut rows: Vec<usize> = clustering.exemplars[at].iter().map(|&row| name(row as usize)).collect();
+            rows.sort_unstable();
+            rows
+        };
+        for row in 0..n {
+            assert_eq!(
+                exemplars(&before, row, &moved),
+                exemplars(&after, moved(row), &|row| row),
+                "{degree} {row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn neither_threads_nor_the_way_similarities_are_kept_change_anything() {
+    for (n, degree) in [(130, 2), (40, 3), (24, 4)] {
+        for distance in [Distance::SqEuclidean, Distance::Euclidean] {
+            let values = examples::uniform(n, 5, 3);
+            let mut task = task(&values, 5, degree);
+            task.space.distance = distance;
+            let size = Size { rows: n, candidates: n, dim: 5, degree };
+            assert!(size.memory(false) < size.memory(true));
+            let with = |threads, memory| {
+                cluster(&task, at(-4.0), &Services { threads, memory, ..Services::none() }).unwrap()
+            };
+            let alone = with(1, u64::MAX);
+            assert!(alone.clusters.len() > 3);
+            assert_eq!(with(2, u64::MAX), alone);
+            assert_eq!(with(3, size.memory(true) - 1), alone);
+            assert_eq!(with(1, size.memory(false)), alone);
+        }
+    }
+}
+
+#[test]
+fn equal_examples_stay_together() {
+    let (values, truth) = shapes(1.0, 0.1, 1);
+    let (twice, truth) = ([&values[..], &values].concat(), [&truth[..], &truth].concat());
+    for seed in 0..5 {
+        let services = Services { seed, ..Services::none() };
+        let found = cluster(&task(&twice, 3, 2), at(-4.0), &services).unwrap();
+        assert!(agreement(&found.assignments, &truth) == 1.0, "{seed}: {:?}", found.clusters);
+        assert!(found.diagnostics.converged);
+    }
+}
+
+#[test]
+fn a_number_of_singletons_is_reached() {
+    let (values, truth) = shapes(1.0, 0.1, 2);
+    let three = found(&task(&values, 3, 2), target(3));
+    assert!(agreement(&three.assignments, &truth) == 1.0);
+    for k in [1, 2, 5, 9] {
+        let singletons = |found: &Clustering| found.clusters.iter().filter(|set| set.len() == 1).count();
+        assert_eq!(singletons(&found(&task(&values, 3, 2), target(k))), k);
+    }
+}
+
+#[test]
+fn preferences_may_grow_with_the_examples() {
+    let (values, _) = shapes(1.0, 0.1, 3);
+    let params = Params { preference: Preference::PerExample(PerExample { per_example: -2.0 / 80.0 }), ..at(0.0) };
+    assert_eq!(found(&task(&values, 3, 2), params.clone()), found(&task(&values, 3, 2), at(-2.0)));
+    // Only those that pass messages count.
+    let of_subset = found(&task(&values, 3, 2), Params { subset: Some(40), ..params });
+    assert_eq!(of_subset, found(&task(&values, 3, 2), Params { subset: Some(40), ..at(-1.0) }));
+}
+
+#[test]
+fn many_examples_follow_a_subset_or_candidates() {
+    let (values, truth) = shapes(1.0, 0.1, 4);
+    let task = task(&values, 3, 2);
+    let subset = found(&task, Params { subset: Some(40), ..at(-1.0) });
+    assert!(agreement(&subset.assignments, &truth) == 1.0);
+    let candidates = found(&task, Params { candidates: Some(20), ..at(-2.0) });
+    assert!(agreement(&candidates.assignments, &truth) == 1.0);
+    // With all of them, nothing is approximated.
+    let exact = found(&task, at(-2.0));
+    assert_eq!(found(&task, Params { candidates: Some(80), ..at(-2.0) }), exact);
+    assert_eq!(found(&task, Params { subset: Some(1000), ..at(-2.0) }), exact);
+}
+
+#[test]
+fn the_nearest_member_decides_if_asked_for() {
+    // A subset of all but a few, so that whoever is outside has its nearest example in it.
+    let values: Vec<f32> = (0..30).flat_map(|row| [(row % 3) as f32 * 10.0 + row as f32 / 100.0, 0.0]).collect();
+    let member = Some(Extension::NearestMember);
+    let of_subset = found(&task(&values, 2, 1), Params { subset: Some(12), extension: member, ..at(-5.0) });
+    let by_class = |row: usize| &of_subset.assignments[row % 3];
+    assert!((0..30).all(|row| &of_subset.assignments[row] == by_class(row)));
+    assert_eq!(of_subset.clusters.len(), 3);
+}
+
+#[test]
+fn presets_give_way_to_what_is_given() {
+    let from = |preset, damping| {
+        let cap = Cap::new(Params { preset, damping, ..Params::default() }, &Services::none()).unwrap();
+        let Setting { damping, max_iter, convergence_iter, fixed, .. } = cap.setting;
+        (damping, max_iter, convergence_iter, fixed, cap.extension)
+    };
+    let (exemplar, member) = (Extension::NearestExemplar, Extension::NearestMember);
+    assert_eq!(from(None, None), (0.65, 200, 15, false, exemplar));
+    assert_eq!(from(Some(Preset::Paper), None), (0.65, 200, 15, false, exemplar));
+    assert_eq!(from(Some(Preset::AuthorsCode), None), (0.85, 60, 15, true, member));
+    assert_eq!(from(Some(Preset::AuthorsCode), Some(0.7)), (0.7, 60, 15, true, member));
+
+    let (values, _) = shapes(1.0, 0.1, 5);
+    let params = Params { preset: Some(Preset::AuthorsCode), ..at(-2.0) };
+    let diagnostics = found(&task(&values, 3, 2), params).diagnostics;
+    assert_eq!((diagnostics.iterations, diagnostics.converged), (60, true));
+}
+
+#[test]
+fn a_preference_too_high_or_too_low_is_warned_of() {
+    let values = examples::uniform(30, 2, 6);
+    let task = task(&values, 2, 2);
+    let with = |preference: f64| {
+        let host = Watcher::new(usize::MAX);
+        let found = cluster(&task, at(preference), &Services { host: &host, ..Services::none() }).unwrap();
+        (found.clusters.len(), host.warnings())
+    };
+    assert_eq!(with(1.0), (30, vec!["every example is an exemplar of its own; lower `preference`".to_owned()]));
+    for huge in [-1e4, -1e30, -1e300] {
+        let (clusters, warnings) = with(huge);
+        assert_eq!(clusters, 1);
+        assert_eq!(warnings.last().unwrap(), "there is one exemplar for all; raise `preference`");
+    }
+}
+
+#[test]
+fn what_did_not_converge_is_usable_and_says_so() {
+    let host = Watcher::new(usize::MAX);
+    let services = Services { host: &host, ..Services::none() };
+    let values = examples::uniform(40, 2, 6);
+    for (preference, max_iter) in [(-1000.0, 1), (-0.1, 14)] {
+        let params = Params { max_iter: Some(max_iter), ..at(preference) };
+        let found = cluster(&task(&values, 2, 2), params, &services).unwrap();
+        assert!(!found.diagnostics.converged);
+    }
+    let warnings = host.warnings();
+    assert_eq!(
+        warnings[0],
+        "cap found no exemplar in 1 iterations and took the best; raise `damping` or `max_iter`"
+    );
+    assert!(warnings.contains(&"cap did not converge in 14 iterations; raise `damping` or `max_iter`".to_owned()));
+}
+
+#[test]
+fn few_or_equal_examples_are_clustered() {
+    let count = |values: &[f32], degree, params| found(&task(values, 1, degree), params).clusters.len();
+    assert_eq!(count(&[3.0], 1, Params::default()), 1);
+    assert_eq!(count(&[3.0], 5, Params::default()), 1);
+    assert_eq!(count(&[3.0; 6], 2, Params::default()), 1);
+    assert_eq!(count(&[3.0; 6], 2, at(0.5)), 6);
+    assert_eq!(count(&[0.0, 1.0], 7, at(-2.0)), 1);
+    assert_eq!(count(&[0.0, 1.0], 2, at(-0.1)), 2);
+    assert_eq!(count(&[0.0, 1.0, 5.0], 9, at(-0.1)), 3);
+    assert_eq!(count(&[3.0; 6], 2, target(5)), 6);
+    assert_eq!(count(&[0.0, 1.0, 5.0], 2, Params { candidates: Some(1), ..at(-0.1) }), 1);
+}
+
+#[test]
+fn huge_and_tiny_values_do_not_overflow() {
+    let (values, truth) = shapes(1.0, 0.1, 7);
+    for unit in [1e-25, 1e35] {
+        let values: Vec<f32> = values.iter().map(|value| value * unit).collect();
+        let found = found(&task(&values, 3, 2), target(3));
+        assert!(agreement(&found.assignments, &truth) == 1.0);
+        assert!(found.diagnostics.objective < 0.0 && found.diagnostics.objective.is_finite());
+    }
+}
+
+#[test]
+fn a_composer_that_fails_names_the_set() {
+    struct Broken;
+    impl Composer for Broken {
+        fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+            Sum.compose(dim, left, right, out)?;
+            out[0] = f32::NAN;
+            Ok(())
+        }
+    }
+    let values = examples::uniform(5, 2, 8);
+    let broken = Task { composer: Some(&Broken), ..task(&values, 2, 2) };
+    let refused = cluster(&broken, at(-1.0), &Services::none()).unwrap_err().to_string();
+    assert_eq!(refused, "composing the set [0, 1] gave NaN");
+    let refused =
+        cluster(&Task { composer: None, ..broken }, at(-1.0), &Services::none()).unwrap_err().to_string();
+    assert_eq!(refused, "composing several needs a composer, and the pipeline has no [composer]");
+    assert_eq!(found(&Task { composer: None, degree: 1, ..broken }, at(-100.0)).clusters.len(), 1);
+}
+
+#[test]
+fn too_little_memory_is_refused_with_both_remedies() {
+    let values = examples::uniform(100, 4, 9);
+    let services = Services { memory: 50_000, ..Services::none() };
+    let refused = cluster(&task(&values, 4, 2), at(-1.0), &services).unwrap_err().to_string();
+    assert!(refused.ends_with("cluster a `subset`, or let only some `candidates` become exemplars"), "{refused}");
+}
+
+#[test]
+fn work_that_is_no_longer_wanted_stops() {
+    let values = examples::uniform(100, 3, 8);
+    for (threads, patience) in [(1, 1), (2, 3)] {
+        let host = Watcher::new(patience);
+        let services = Services { host: &host, threads, ..Services::none() };
+        let params = Params { max_iter: Some(1_000_000), convergence_iter: Some(1_000_000), ..at(-1.0) };
+        assert_eq!(cluster(&task(&values, 3, 2), params, &services).unwrap_err(), Error::Cancelled);
+        assert_eq!(host.reports.lock().unwrap().len(), patience);
+    }
+}
+
+#[test]
+fn many_examples_are_approximated_unless_all_are_candidates() {
+    let approach = |params: Params, n, degree| Cap::new(params, &Services::none()).unwrap().approach(n, degree);
+    assert_eq!(approach(Params::default(), 1500, 2), Approach::Exact);
+    assert_eq!(approach(Params::default(), 250, 3), Approach::Exact);
+    assert_eq!(approach(Params::default(), 7500, 2), Approach::Subset(SUBSET));
+    assert_eq!(approach(Params::default(), 7500, 1), Approach::Exact);
+    assert_eq!(approach(Params { candidates: Some(7500), ..Params::default() }, 7500, 2), Approach::Exact);
+    assert_eq!(
+        approach(Params { candidates: Some(150), ..Params::default() }, 7500, 2),
+        Approach::Candidates(150)
+    );
+    assert_eq!(approach(Params { subset: Some(150), ..Params::default() }, 7500, 2), Approach::Subset(150));
+}
+
+#[test]
+fn works_across_the_boundary() {
+    let component = Registration::clusterer::<Cap>().component().unwrap();
+    let create = |params: &str, memory: u64| component.create(params, &Services { memory, ..Services::none() });
+    let cap = |memory| ForeignClusterer::try_from(create(r#"{"preference": -2}"#, memory).unwrap()).unwrap();
+    let values = examples::uniform(60, 3, 9);
+    let alone = Task { composer: None, ..task(&values, 3, 1) };
+    assert_eq!(cap(u64::MAX).cluster(&alone, &Services::none()).unwrap(), found(&alone, at(-2.0)));
+    // Kept, 1500 × 1.1 million similarities; or else the composed vectors.
+    assert!((6_800_000_000..7_000_000_000).contains(&cap(u64::MAX).memory(1500, 32, 2)));
+    assert!((150_000_000..400_000_000).contains(&cap(1 << 30).memory(1500, 32, 2)));
+
+    let refused = |params: &str| create(params, u64::MAX).unwrap_err().to_string();
+    assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.0 and below 1.0, found 1.0");
+    assert_eq!(refused(r#"{"subset": 0}"#), "`subset` must be a whole number at least 1, found 0");
+    assert_eq!(
+        refused(r#"{"subset": 2, "candidates": 2}"#),
+        "`subset` and `candidates` exclude each other, found both"
+    );
+    assert!(refused(r#"{"preference": "low"}"#).starts_with("`preference` must be a finite number, "));
+    assert!(refused(r#"{"preset": "mine"}"#).contains(r#"`preset` must be "paper" or "authors-code""#));
+    let many = ForeignClusterer::try_from(create(r#"{"preference": {"k": 61}}"#, u64::MAX).unwrap()).unwrap();
+    assert_eq!(
+        many.cluster(&alone, &Services::none()).unwrap_err().to_string(),
+        "`preference.k` = 61 is more than the 60 examples"
+    );
+}

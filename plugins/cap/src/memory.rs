@@ -1,0 +1,72 @@
+//! How much memory the messages take, and whether the similarities are kept.
+
+use compflow_api::{Result, Services};
+
+use crate::compositions::{LANES, count, count_sets};
+use crate::products::Vectors;
+use crate::row::Row;
+use crate::similarities::{BATCH, block_rows, width};
+
+/// Threads whose scratch space is counted in; more of them take little more.
+const THREADS: u64 = 16;
+
+/// The size of a problem: how many examples pass messages, and to how many candidates.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) rows: usize,
+    pub(crate) candidates: usize,
+    pub(crate) dim: usize,
+    pub(crate) degree: usize,
+}
+
+impl Size {
+    /// How many similarities to compositions there are, those that segments are filled up with included.
+    fn similarities(&self) -> u64 {
+        count(self.candidates, self.degree).0.saturating_mul((self.rows * LANES) as u64)
+    }
+
+    /// How many bytes it takes, with the similarities kept or with the composed vectors in their place.
+    pub(crate) fn memory(&self, stored: bool) -> u64 {
+        let (vectors, segments) = count(self.candidates, self.degree);
+        let (n, dim, wide) = (self.rows as u64, self.dim as u64, width(self.candidates) as u64);
+        let at_once = if stored { 1 } else { block_rows(self.rows) as u64 };
+        [
+            // The examples as they are clustered, in the space, and prepared for products.
+            12 * n * dim,
+            // Similarities to candidates, responsibilities and availabilities.
+            n.saturating_mul(12 * wide),
+            // Sums of every block.
+            n.div_ceil(block_rows(self.rows) as u64) * 8 * wide,
+            // Segments, and all sets for the assignment at the end.
+            segments.saturating_mul(4 * self.degree as u64),
+            count_sets(self.candidates, self.degree).saturating_mul(4 * (self.degree as u64 + 1)),
+            Row::memory(wide, segments).saturating_mul(THREADS * at_once),
+            match stored {
+                true => self.similarities().saturating_mul(4),
+                false => Vectors::memory(vectors, self.dim),
+            },
+            // Tiles while they are composed.
+            Vectors::memory(vectors.min(256 * BATCH as u64), self.dim).saturating_mul(2),
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// Whether all similarities are kept: if they fit.
+    pub(crate) fn stored(&self, budget: u64) -> bool {
+        self.memory(true) <= budget
+    }
+
+    /// Whether all similarities are kept.
+    ///
+    /// # Errors
+    /// If even the composed vectors do not fit.
+    pub(crate) fn plan(&self, services: &Services<'_>) -> Result<bool> {
+        let stored = self.stored(services.memory);
+        services.require_memory(
+            self.memory(stored),
+            "cluster a `subset`, or let only some `candidates` become exemplars",
+        )?;
+        Ok(stored)
+    }
+}

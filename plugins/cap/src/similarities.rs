@@ -1,0 +1,327 @@
+//! S(i, c): how near every example is to every candidate and to every composition of candidates.
+//!
+//! Similarities to candidates are summed up in f64 and kept in f32. Those to compositions are products; they are kept
+//! if there is room, or else the composed vectors are, and the products computed anew whenever they are read. Both
+//! give the same numbers. Points are centred and divided by a power of two; whatever enters or leaves in the user's
+//! units goes through [`Similarities::restore`] and its inverse.
+
+use compflow_api::{Distance, Result, Services, Task};
+use compflow_kernels::points::Points;
+use compflow_kernels::workers::Workers;
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::compositions::{Compositions, LANES, Tile};
+use crate::products::{Fill, Rows, Vectors};
+
+/// Tiles composed before the similarities to them are filled in.
+pub(crate) const BATCH: usize = 64;
+
+/// Marks an example that is no candidate.
+const NO_COLUMN: u32 = u32::MAX;
+
+/// How many rows one thread works on at a time; whatever is summed up over blocks depends on it, so it depends on the
+/// size only. Enough blocks to keep many threads busy to the end, and no more rows than the caches hold.
+pub(crate) fn block_rows(n: usize) -> usize {
+    n.div_ceil(32).clamp(4, 48)
+}
+
+/// Candidates a row has room for: whole vectors, and one more that small compositions are filled up with.
+pub(crate) fn width(candidates: usize) -> usize {
+    (candidates + 1).next_multiple_of(LANES)
+}
+
+/// All similarities.
+pub(crate) struct Similarities {
+    pub(crate) points: Points,
+    /// The candidates, ascending.
+    pub(crate) columns: Vec<u32>,
+    /// Of every example, which candidate it is.
+    own: Vec<u32>,
+    /// S(i, {k}): rows of [`width`] numbers, filled up with -∞; 0 where i is k.
+    singles: Vec<f32>,
+    pub(crate) compositions: Compositions,
+    composed: Composed,
+    rooted: bool,
+}
+
+enum Composed {
+    /// S(i, c), row-major.
+    Stored(Vec<f32>),
+    /// The composed vectors of each tile.
+    Recomputed(Vec<Vectors>),
+}
+
+/// Where the similarities of some rows to the compositions come from.
+pub(crate) enum Source<'a> {
+    /// From memory, row-major.
+    Stored(&'a [f32]),
+    /// From products with each tile's vectors.
+    Recomputed(&'a [Vectors]),
+}
+
+impl Similarities {
+    /// Those of the task's examples to `columns` of them and to compositions of at most `degree`.
+    pub(crate) fn new(
+        task: &Task<'_>,
+        columns: Vec<u32>,
+        degree: usize,
+        stored: bool,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Self> {
+        let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
+        let points = Points::new(task.points().into_owned(), dim, n, workers, services)?;
+        let mut own = vec![NO_COLUMN; n];
+        for (column, &row) in columns.iter().enumerate() {
+            own[row as usize] = column as u32;
+        }
+        let rooted = task.space.distance == Distance::Euclidean;
+        let singles = singles(&points, &columns, rooted, workers, services)?;
+        let compositions = Compositions::new(columns.len(), degree);
+        let composed = if stored { Composed::Stored(Vec::new()) } else { Composed::Recomputed(Vec::new()) };
+        let mut new = Self { points, columns, own, singles, compositions, composed, rooted };
+        new.composed = new.compose(task, stored, workers, services)?;
+        Ok(new)
+    }
+
+    /// Similarities made up for a test: of `n` examples, all of them candidates, to sets of at most `degree`.
+    #[cfg(test)]
+    pub(crate) fn made_up(n: usize, degree: usize, similarity: impl Fn(usize, &[u32]) -> f32) -> Self {
+        let points = Points::new(vec![0.0; n], 1, n, &Workers::alone(), &Services::none()).unwrap();
+        let (columns, wide): (Vec<u32>, usize) = ((0..n as u32).collect(), width(n));
+        let compositions = Compositions::new(n, degree);
+        let mut singles = vec![f32::NEG_INFINITY; n * wide];
+        let mut values = vec![f32::NEG_INFINITY; n * compositions.vectors() * LANES];
+        for row in 0..n {
+            for &column in &columns {
+                singles[row * wide + column as usize] = similarity(row, &[column]);
+            }
+            for segment in 0..compositions.len() {
+                for first in 0..compositions.length(segment) {
+                    let set: Vec<u32> = compositions.set(segment, first).map(|at| at as u32).collect();
+                    let at = (row * compositions.vectors() + compositions.start(segment)) * LANES + first;
+                    values[at] = similarity(row, &set);
+                }
+            }
+        }
+        let own = columns.clone();
+        Self { points, columns, own, singles, compositions, composed: Composed::Stored(values), rooted: false }
+    }
+
+    fn compose(
+        &self,
+        task: &Task<'_>,
+        stored: bool,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Composed> {
+        let (n, arch) = (self.len(), Arch::new());
+        let compose = |tile: &Tile| {
+            services.check_cancelled()?;
+            compose_tile(task, &self.points, &self.compositions, tile, &self.columns)
+        };
+        if !stored {
+            return Ok(Composed::Recomputed(workers.map(self.compositions.tiles(), compose)?));
+        }
+        let (stride, per_block) = (self.compositions.vectors() * LANES, block_rows(n));
+        let mut values = vec![0.0; n * stride];
+        if stride == 0 {
+            return Ok(Composed::Stored(values));
+        }
+        for batch in self.compositions.tiles().chunks(BATCH) {
+            let composed = workers.map(batch, compose)?;
+            workers.map(values.chunks_mut(per_block * stride).enumerate(), |(block, out)| {
+                services.check_cancelled()?;
+                let rows = self.rows().slice(block * per_block, out.len() / stride);
+                for (tile, vectors) in batch.iter().zip(&composed) {
+                    let out = &mut out[tile.vectors.start * LANES..];
+                    arch.dispatch(Fill { rows, vectors, out, stride });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Composed::Stored(values))
+    }
+
+    /// How many examples.
+    pub(crate) fn len(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Which candidate an example is.
+    #[inline(always)]
+    pub(crate) fn own(&self, row: usize) -> Option<usize> {
+        (self.own[row] != NO_COLUMN).then_some(self.own[row] as usize)
+    }
+
+    /// S(i, {k}) of one example; 0 for itself, -∞ behind the candidates.
+    #[inline(always)]
+    pub(crate) fn singles(&self, row: usize) -> &[f32] {
+        let width = width(self.columns.len());
+        &self.singles[row * width..][..width]
+    }
+
+    /// All examples, for products.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        Rows {
+            values: self.points.values(),
+            norms: self.points.norms(),
+            dim: self.points.dim(),
+            rooted: self.rooted,
+        }
+    }
+
+    /// Similarities of the rows from `start` on to compositions.
+    #[inline(always)]
+    pub(crate) fn source(&self, start: usize, len: usize) -> Source<'_> {
+        match &self.composed {
+            Composed::Stored(values) => {
+                let stride = self.compositions.vectors() * LANES;
+                Source::Stored(&values[start * stride..][..len * stride])
+            }
+            Composed::Recomputed(tiles) => Source::Recomputed(tiles),
+        }
+    }
+
+    /// S(i, c) for c a segment's rest and `first`.
+    #[inline(always)]
+    pub(crate) fn composed(&self, row: usize, segment: usize, first: usize) -> f32 {
+        let vector = self.compositions.start(segment) + first / LANES;
+        match &self.composed {
+            Composed::Stored(values) => {
+                values[(row * self.compositions.vectors() + vector) * LANES + first % LANES]
+            }
+            Composed::Recomputed(vectors) => {
+                let tiles = self.compositions.tiles();
+                let tile = tiles.partition_point(|tile| tile.vectors.end <= vector);
+                let at = vector - tiles[tile].vectors.start;
+                self.rows().similarity(row, &vectors[tile], at, first % LANES)
+            }
+        }
+    }
+
+    /// What distances were multiplied with.
+    fn scale(&self) -> f64 {
+        if self.rooted { self.points.scale() } else { self.points.scale() * self.points.scale() }
+    }
+
+    /// A similarity in the user's units.
+    pub(crate) fn restore(&self, similarity: f64) -> f64 {
+        similarity / self.scale()
+    }
+
+    /// A similarity in the units used here. What is beyond f32 even after scaling stays the largest there is.
+    pub(crate) fn convert(&self, similarity: f64) -> f64 {
+        let largest = f64::from(f32::MAX) / (8.0 * self.len() as f64);
+        (similarity * self.scale()).clamp(-largest, largest)
+    }
+
+    /// Of every example, its similarities to the candidates, without the filling.
+    fn each(&self) -> impl Iterator<Item = &[f32]> {
+        self.singles.chunks_exact(width(self.columns.len())).map(|row| &row[..self.columns.len()])
+    }
+
+    /// A percentile of the similarities of all examples to all candidates, linear between neighbours.
+    pub(crate) fn percentile(&self, percent: f64) -> f64 {
+        let mut values: Vec<f32> = self.each().flatten().copied().collect();
+        let position = percent / 100.0 * (values.len() - 1) as f64;
+        let mut at = |rank: f64| f64::from(*values.select_nth_unstable_by(rank as usize, f32::total_cmp).1);
+        let (low, high) = (at(position.floor()), at(position.ceil()));
+        low + (high - low) * position.fract()
+    }
+
+    /// The mean distance of examples from candidates; 0 if all are equal.
+    pub(crate) fn mean_distance(&self) -> f64 {
+        let total: f64 = self.each().map(|row| row.iter().map(|value| -f64::from(*value)).sum::<f64>()).sum();
+        total / (self.len() * self.columns.len()) as f64
+    }
+
+    /// The smallest distance above 0, and the smallest sum of the distances of all examples from one candidate.
+    pub(crate) fn extent(&self) -> (f64, f64) {
+        let mut smallest = f32::INFINITY;
+        let mut sums = vec![0.0; self.columns.len()];
+        for row in self.each() {
+            smallest = row.iter().map(|value| -value).filter(|distance| *distance > 0.0).fold(smallest, f32::min);
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum -= f64::from(*value));
+        }
+        (f64::from(smallest), sums.into_iter().fold(f64::INFINITY, f64::min))
+    }
+}
+
+/// Composes a tile, in the coordinates of `points`.
+fn compose_tile(
+    task: &Task<'_>,
+    points: &Points,
+    compositions: &Compositions,
+    tile: &Tile,
+    columns: &[u32],
+) -> Result<Vectors> {
+    let dim = points.dim();
+    let mut composed = task.compose_sets(task.embeddings, &compositions.sets(tile, columns))?;
+    points.enter(&mut composed);
+    let (mut vectors, mut rest) = (Vectors::with_capacity(tile.vectors.len(), dim), &composed[..]);
+    for segment in tile.segments.clone() {
+        let (points, behind) = rest.split_at(compositions.length(segment) * dim);
+        vectors.push(points);
+        rest = behind;
+    }
+    Ok(vectors)
+}
+
+/// S(i, {k}) of all examples and candidates.
+fn singles(
+    points: &Points,
+    columns: &[u32],
+    rooted: bool,
+    workers: &Workers,
+    services: &Services<'_>,
+) -> Result<Vec<f32>> {
+    let (n, dim, width, rows) = (points.len(), points.dim(), width(columns.len()), block_rows(points.len()));
+    let mut axes = vec![0.0; columns.len() * dim];
+    for (column, &row) in columns.iter().enumerate() {
+        for (axis, &value) in points.row(row as usize).iter().enumerate() {
+            axes[axis * columns.len() + column] = value;
+        }
+    }
+    let (mut values, arch) = (vec![f32::NEG_INFINITY; n * width], Arch::new());
+    let blocks = values.chunks_mut(rows * width).zip(points.values().chunks(rows * dim));
+    workers.map(blocks, |(out, points)| {
+        services.check_cancelled()?;
+        arch.dispatch(Singles { points, dim, axes: &axes, rooted, out, width });
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+/// Some rows of the similarities to candidates.
+struct Singles<'a> {
+    points: &'a [f32],
+    dim: usize,
+    /// The candidates, one coordinate after the other.
+    axes: &'a [f32],
+    rooted: bool,
+    out: &'a mut [f32],
+    width: usize,
+}
+
+impl NullaryFnOnce for Singles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let mut sums = vec![0.0f64; self.axes.len() / self.dim];
+        for (point, out) in self.points.chunks_exact(self.dim).zip(self.out.chunks_exact_mut(self.width)) {
+            sums.fill(0.0);
+            for (&own, others) in point.iter().zip(self.axes.chunks_exact(sums.len())) {
+                for (sum, &other) in sums.iter_mut().zip(others) {
+                    let difference = f64::from(own) - f64::from(other);
+                    *sum += difference * difference;
+                }
+            }
+            if self.rooted {
+                sums.iter_mut().for_each(|sum| *sum = sum.sqrt());
+            }
+            out.iter_mut().zip(&sums).for_each(|(out, sum)| *out = -sum as f32);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! From exemplars to a feasible clustering: every example gets the nearest composition of exemplars, and exemplars move
+//! to where they serve best.
+
+use std::borrow::Cow;
+
+use compflow_api::{Distance, Result, Services, Sets, Task};
+use compflow_kernels::points::Points;
+use compflow_kernels::workers::Workers;
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::compositions::LANES;
+use crate::products::{Rows, Vectors};
+use crate::row::highest;
+
+/// Sets composed at a time by one thread.
+const CHUNK: usize = 1024;
+/// Chunks composed before examples are compared with them.
+const BATCH: usize = 64;
+/// Examples compared by one thread at a time.
+const ROWS: usize = 64;
+/// Rounds of moving exemplars and assigning anew, at most.
+const ROUNDS: usize = 10;
+/// Comparisons beyond which no exemplar is taken away.
+const LONG: usize = 1 << 30;
+/// What a change must gain, as a share of what is at stake: above the rounding of f32.
+const GAIN: f64 = 1e-6;
+
+/// Who belongs where.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Solution {
+    /// Ascending.
+    pub(crate) exemplars: Vec<u32>,
+    /// All sets of at most `degree` exemplars, as positions in the list; first every exemplar alone.
+    pub(crate) sets: Sets,
+    /// The set of every example; an exemplar has itself.
+    pub(crate) labels: Vec<u32>,
+    /// How near each is to its set, in the units of products; 0 for exemplars.
+    similarities: Vec<f32>,
+    /// Σ S(i, c_i), in the user's units.
+    pub(crate) objective: f64,
+}
+
+impl Solution {
+    /// With labels from elsewhere.
+    pub(crate) fn new(exemplars: Vec<u32>, sets: Sets, labels: Vec<u32>, objective: f64) -> Self {
+        Self { exemplars, sets, labels, similarities: Vec::new(), objective }
+    }
+}
+
+/// The examples that are to be assigned.
+pub(crate) struct Examples<'a> {
+    task: &'a Task<'a>,
+    /// The examples in the space as it is, and prepared for products.
+    space: Cow<'a, [f32]>,
+    points: &'a Points,
+    /// S(k, {k}) of every example, in the user's units.
+    preferences: &'a [f64],
+    workers: &'a Workers,
+    services: &'a Services<'a>,
+}
+
+impl<'a> Examples<'a> {
+    pub(crate) fn new(
+        task: &'a Task<'a>,
+        points: &'a Points,
+        preferences: &'a [f64],
+        workers: &'a Workers,
+        services: &'a Services<'a>,
+    ) -> Self {
+        Self { task, space: task.points(), points, preferences, workers, services }
+    }
+
+    /// Assigns all examples to these exemplars, then takes exemplars away and moves them within their clusters for as
+    /// long as that raises the objective. With degree 1, exemplars only move, and once, as in affinity propagation; if
+    /// there shall be so many, none is taken away.
+    pub(crate) fn refine(&self, exemplars: Vec<u32>, so_many: bool) -> Result<Solution> {
+        let mut solution = self.assign(exemplars)?;
+        let alone = self.task.degree == 1;
+        for _ in 0..if alone { 1 } else { ROUNDS } {
+            while !alone && !so_many {
+                let Some(fewer) = self.take_away(&solution)? else { break };
+                let next = self.assign(fewer)?;
+                if next.objective <= solution.objective {
+                    break;
+                }
+                solution = next;
+            }
+            let moved = self.move_exemplars(&solution)?;
+            if moved == solution.exemplars {
+                break;
+            }
+            let next = self.assign(moved)?;
+            if next.objective <= solution.objective {
+                break;
+            }
+            solution = next;
+        }
+        Ok(solution)
+    }
+
+    /// The exemplars without the one whose preference is better saved, if there is one: messages tend to leave one too
+    /// many. None if looking for it would take too long.
+    fn take_away(&self, solution: &Solution) -> Result<Option<Vec<u32>>> {
+        let Solution { exemplars, sets, labels, .. } = solution;
+        let work = labels.len().saturating_mul(sets.len()).saturating_mul(exemplars.len());
+        if exemplars.len() == 1 || work > LONG {
+            return Ok(None);
+        }
+        let gains = self.workers.map(0..exemplars.len() as u32, |at| {
+            let affected: Vec<u32> = (0..labels.len() as u32)
+                .filter(|&row| sets[labels[row as usize] as usize].contains(&at))
+                .collect();
+            let others: Vec<usize> = (0..sets.len()).filter(|&set| !sets[set].contains(&at)).collect();
+            let (points, norms) = self.gather(&affected);
+            let rows = Rows { values: &points, norms: &norms, ..self.rows() };
+            let next =
+                self.nearest(rows, others.len(), |set| rows_of(&sets[others[set]], exemplars), &Workers::alone())?;
+            let before: f64 = affected.iter().map(|&row| f64::from(solution.similarities[row as usize])).sum();
+            let after: f64 = next.iter().map(|(similarity, _)| f64::from(*similarity)).sum();
+            let cost = self.preferences[exemplars[at as usize] as usize] * self.scale();
+            Ok((after - (before + cost), GAIN * (before + cost).abs()))
+        })?;
+        let worth = (0..exemplars.len()).filter(|&at| gains[at].0 > gains[at].1);
+        let best = worth.reduce(|best, at| if gains[at].0 > gains[best].0 { at } else { best });
+        Ok(best.map(|best| [&exemplars[..best], &exemplars[best + 1..]].concat()))
+    }
+
+    /// Gives every example the nearest composition of these exemplars, and every exemplar itself.
+    pub(crate) fn assign(&self, exemplars: Vec<u32>) -> Result<Solution> {
+        let sets = Sets::all_up_to(exemplars.len(), self.task.degree);
+        // With nobody left to be assigned, nothing needs composing.
+        let nearest = match exemplars.len() == self.points.len() {
+            true => vec![(0.0, 0); exemplars.len()],
+            false => self.nearest(self.rows(), sets.len(), |set| rows_of(&sets[set], &exemplars), self.workers)?,
+        };
+        let (mut similarities, mut labels): (Vec<f32>, Vec<u32>) = nearest.into_iter().unzip();
+        for (label, &exemplar) in exemplars.iter().enumerate() {
+            labels[exemplar as usize] = label as u32;
+            similarities[exemplar as usize] = 0.0;
+        }
+        let objective = self.objective(&exemplars, &sets, &labels)?;
+        Ok(Solution { exemplars, sets, labels, similarities, objective })
+    }
+
+    /// Of `count` sets of examples the one that is nearest to each row, the first of equally near ones, and how similar.
+    pub(crate) fn nearest(
+        &self,
+        rows: Rows<'_>,
+        count: usize,
+        set: impl Fn(usize) -> Vec<u32> + Sync + Send,
+        workers: &Workers,
+    ) -> Result<Vec<(f32, u32)>> {
+        let (mut nearest, arch) = (vec![(f32::NEG_INFINITY, 0); rows.norms.len()], Arch::new());
+        for batch in (0..count).step_by(CHUNK * BATCH) {
+            let starts = (batch..count.min(batch + CHUNK * BATCH)).step_by(CHUNK);
+            let composed = workers.map(starts, |start| {
+                self.services.check_cancelled()?;
+                self.compose(&(start..count.min(start + CHUNK)).map(&set).collect())
+            })?;
+            workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
+                self.services.check_cancelled()?;
+                for (chunk, vectors) in composed.iter().enumerate() {
+                    let rows = rows.slice(block * ROWS, nearest.len());
+                    arch.dispatch(Nearest { rows, vectors, nearest, first: (batch + chunk * CHUNK) as u32 });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(nearest)
+    }
+
+    /// Σ S(i, c_i), where every exemplar counts its preference.
+    pub(crate) fn objective(&self, exemplars: &[u32], sets: &Sets, labels: &[u32]) -> Result<f64> {
+        let dim = self.points.dim();
+        let mut order: Vec<u32> = (0..labels.len() as u32).collect();
+        order.sort_by_key(|&row| labels[row as usize]);
+        let mut sums = vec![0.0; labels.len()];
+        for chunk in order.chunk_by(|a, b| labels[*a as usize] == labels[*b as usize]) {
+            self.services.check_cancelled()?;
+            let set = Sets::from_iter([rows_of(&sets[labels[chunk[0] as usize] as usize], exemplars)]);
+            let composed = self.task.compose_sets(self.task.embeddings, &set)?;
+            for &row in chunk {
+                sums[row as usize] =
+                    -self.task.space.distance(&self.space[row as usize * dim..][..dim], &composed);
+            }
+        }
+        for &exemplar in exemplars {
+            sums[exemplar as usize] = self.preferences[exemplar as usize];
+        }
+        Ok(sums.iter().sum())
+    }
+
+    /// Puts in place of each exemplar, one after the other, the example of its cluster that raises the objective most
+    /// if all examples keep their sets, those of compositions included.
+    fn move_exemplars(&self, solution: &Solution) -> Result<Vec<u32>> {
+        let Solution { sets, labels, .. } = solution;
+        let mut exemplars = solution.exemplars.clone();
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); sets.len()];
+        labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row as u32));
+        let used: Vec<usize> = (0..sets.len()).filter(|&set| !members[set].is_empty()).collect();
+        let mut of_exemplar = vec![Vec::new(); exemplars.len()];
+        for &set in &used {
+            sets[set].iter().for_each(|&at| of_exemplar[at as usize].push(set));
+        }
+        for (at, affected) in of_exemplar.iter().enumerate() {
+            if members[at].len() < 2 {
+                continue;
+            }
+            let candidates = &members[at];
+            let values = self.workers.map(candidates.chunks(CHUNK), |candidates| {
+                let mut values: Vec<f64> =
+                    candidates.iter().map(|&row| self.preferences[row as usize] * self.scale()).collect();
+                for &set in affected {
+                    self.services.check_cancelled()?;
+                    let alternatives = candidates.iter().map(|&candidate| {
+                        let other = |&member: &u32| {
+                            if member as usize == at { candidate } else { exemplars[member as usize] }
+                        };
+                        sets[set].iter().map(other).collect::<Vec<u32>>()
+                    });
+                    let vectors = self.compose(&alternatives.collect())?;
+                    self.add_similarities(&members[set], &vectors, &mut values)?;
+                }
+                Ok(values)
+            })?;
+            let values = values.concat();
+            let mut best = candidates.iter().position(|row| *row == exemplars[at]).unwrap_or(0);
+            let needed = values[best] + GAIN * values[best].abs();
+            for (other, &value) in values.iter().enumerate() {
+                if value > needed && value > values[best] {
+                    best = other;
+                }
+            }
+            exemplars[at] = candidates[best];
+        }
+        exemplars.sort_unstable();
+        Ok(exemplars)
+    }
+
+    /// Adds to each of `values` the similarities of these examples to one of the points in `vectors`.
+    fn add_similarities(&self, rows: &[u32], vectors: &Vectors, values: &mut [f64]) -> Result<()> {
+        let arch = Arch::new();
+        for rows in rows.chunks(ROWS) {
+            self.services.check_cancelled()?;
+            let (points, norms) = self.gather(rows);
+            let rows = Rows { values: &points, norms: &norms, ..self.rows() };
+            arch.dispatch(Sum { rows, vectors, values });
+        }
+        Ok(())
+    }
+
+    /// Some points and their norms, one after the other.
+    fn gather(&self, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
+        let points = rows.iter().flat_map(|&row| self.points.row(row as usize)).copied().collect();
+        (points, rows.iter().map(|&row| self.points.norms()[row as usize]).collect())
+    }
+
+    /// All points.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        Rows {
+            values: self.points.values(),
+            norms: self.points.norms(),
+            dim: self.points.dim(),
+            rooted: self.rooted(),
+        }
+    }
+
+    fn rooted(&self) -> bool {
+        self.task.space.distance == Distance::Euclidean
+    }
+
+    fn scale(&self) -> f64 {
+        if self.rooted() { self.points.scale() } else { self.points.scale() * self.points.scale() }
+    }
+
+    /// Composes sets of examples, in the coordinates of the points.
+    fn compose(&self, sets: &Sets) -> Result<Vectors> {
+        let mut composed = self.task.compose_sets(self.task.embeddings, sets)?;
+        self.points.enter(&mut composed);
+        let mut vectors = Vectors::with_capacity(sets.len().div_ceil(LANES), self.points.dim());
+        vectors.push(&composed);
+        Ok(vectors)
+    }
+}
+
+/// The examples that a set of positions stands for.
+fn rows_of(set: &[u32], exemplars: &[u32]) -> Vec<u32> {
+    set.iter().map(|&at| exemplars[at as usize]).collect()
+}
+
+/// Puts the nearest of some points in place of what was nearest so far.
+struct Nearest<'a> {
+    rows: Rows<'a>,
+    vectors: &'a Vectors,
+    nearest: &'a mut [(f32, u32)],
+    /// The number of the first of the points.
+    first: u32,
+}
+
+impl NullaryFnOnce for Nearest<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let stride = self.vectors.len() * LANES;
+        let mut values = vec![0.0; self.nearest.len() * stride];
+        self.rows.similarities(self.vectors, &mut values, stride);
+        for (values, nearest) in values.chunks_exact(stride).zip(self.nearest) {
+            let best = highest(values);
+            if best > nearest.0 {
+                let at = values.iter().position(|value| *value == best).unwrap_or(0);
+                *nearest = (best, self.first + at as u32);
+            }
+        }
+    }
+}
+
+/// Adds up the similarities of all rows to each of some points.
+struct Sum<'a> {
+    rows: Rows<'a>,
+    vectors: &'a Vectors,
+    values: &'a mut [f64],
+}
+
+impl NullaryFnOnce for Sum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let stride = self.vectors.len() * LANES;
+        let mut similarities = vec![0.0; self.rows.norms.len() * stride];
+        self.rows.similarities(self.vectors, &mut similarities, stride);
+        for row in similarities.chunks_exact(stride) {
+            self.values.iter_mut().zip(row).for_each(|(value, &similarity)| *value += f64::from(similarity));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo bench -p compflow-ckm`: what time and SSD depend on.
+//!
+//! Examples are noisy compositions of drawn prototypes, p = 32, by a bilinear function with drawn weights, and vectors
+//! are normalised. Tables on standard output: optimisers and starts (n = 15,000, k = 5, d = 2, 100 restarts, mean over
+//! several data sets), time by n and by the number of compositions. `-- large` goes on to n = 10⁷.
+
+use std::time::Instant;
+
+use compflow_api::{
+    Clusterer, Component, Diagnostics, Embeddings, Normalize, Result, Services, Sets, Space, Task,
+};
+use compflow_ckm::{Ckm, Init, Optimizer, Params, Preset, Start};
+use compflow_kernels::testing::composers::Plain;
+use compflow_kernels::testing::examples;
+
+const DIM: usize = 32;
+const THREADS: usize = 2;
+
+/// `n` examples around the compositions of at most `degree` of `k` prototypes.
+fn plant(g: &Plain, n: usize, k: usize, degree: usize, noise: f32, seed: u64) -> Vec<f32> {
+    let prototypes: Vec<f64> = examples::uniform(k, DIM, seed).iter().map(|&value| f64::from(value)).collect();
+    let sets = Sets::all_up_to(k, degree);
+    let centres: Vec<Vec<f64>> = sets.iter().map(|set| g.compose_set(&prototypes, DIM, set)).collect();
+    let mut values = examples::uniform(n, DIM, seed + 1000);
+    for (row, values) in values.chunks_exact_mut(DIM).enumerate() {
+        let centre = &centres[row % sets.len()];
+        values.iter_mut().zip(centre).for_each(|(value, &centre)| *value = centre as f32 + noise * *value);
+    }
+    values
+}
+
+/// Seconds, and what came out.
+fn run(g: &Plain, values: &[f32], degree: usize, params: &Params) -> Result<(f64, Diagnostics)> {
+    let services = Services { threads: THREADS, ..Services::none() };
+    let space = Space { normalize: Normalize::L2, ..Space::default() };
+    let task = Task { space, degree, composer: Some(g), ..Task::new(Embeddings::new(values, DIM)) };
+    let ckm = Ckm::new(params.clone(), &services)?;
+    let start = Instant::now();
+    let found = ckm.cluster(&task, &services)?;
+    Ok((start.elapsed().as_secs_f64(), found.diagnostics))
+}
+
+fn main() -> Result<()> {
+    let g = Plain::bilinear(DIM, 1);
+    let random = || Some(Init::Start(Start::Random));
+    println!("| n = 15,000, k = 5, d = 2, 100 restarts | seconds | mean final SSD |\n|---|---|---|");
+    let sets: Vec<Vec<f32>> = (0..5).map(|seed| plant(&g, 15_000, 5, 2, 1.0, seed)).collect();
+    for (name, params) in [
+        ("lbfgs, plusplus", Params::new(5)),
+        ("lbfgs, random", Params { init: random(), ..Params::new(5) }),
+        ("lbfgs, plusplus, none given up", Params { prune: false, ..Params::new(5) }),
+        ("lbfgs, random, none given up", Params { init: random(), prune: false, ..Params::new(5) }),
+        ("lbfgs, plusplus, one restart", Params { restarts: Some(1), ..Params::new(5) }),
+        ("lbfgs, random, one restart", Params { restarts: Some(1), init: random(), ..Params::new(5) }),
+        ("adam, plusplus", Params { optimizer: Some(Optimizer::Adam), ..Params::new(5) }),
+        ("adam, random (authors-code)", Params { preset: Some(Preset::AuthorsCode), ..Params::new(5) }),
+    ] {
+        let (mut seconds, mut ssd) = (0.0, 0.0);
+        for values in &sets {
+            let (took, found) = run(&g, values, 2, &params)?;
+            (seconds, ssd) = (seconds + took / sets.len() as f64, ssd + found.objective / sets.len() as f64);
+        }
+        println!("| {name} | {seconds:.2} | {ssd:.3} |");
+    }
+
+    // A fixed number of rounds, so that only the size differs.
+    let fixed = |k: usize| Params {
+        restarts: Some(5),
+        max_iter: Some(10),
+        tol: Some(0.0),
+        prune: false,
+        init: random(),
+        ..Params::new(k)
+    };
+    println!(
+        "\n| n (k = 5, d = 2, 5 restarts × 10 rounds) | seconds | ns per example, restart and round |\n|---|---|---|"
+    );
+    let large = std::env::args().any(|argument| argument == "large");
+    for power in 4..=if large { 7 } else { 6 } {
+        let n = 10usize.pow(power);
+        let (seconds, found) = run(&g, &plant(&g, n, 5, 2, 1.0, 9), 2, &fixed(5))?;
+        println!("| {n} | {seconds:.3} | {:.1} |", 1e9 * seconds / (n as u64 * 5 * found.iterations) as f64);
+    }
+    println!(
+        "\n| k, d (n = 100,000) | compositions | seconds | ns per example, composition, restart and round |\n|---|---|---|---|"
+    );
+    for (k, degree) in [(5, 1), (5, 2), (5, 3), (10, 2), (10, 3), (20, 2), (20, 3)] {
+        let (n, sets) = (100_000, Sets::all_up_to(k, degree).len());
+        let (seconds, found) = run(&g, &plant(&g, n, k, degree, 1.0, 9), degree, &fixed(k))?;
+        let per = 1e9 * seconds / (n * sets * 5) as f64 / found.iterations as f64;
+        println!("| {k}, {degree} | {sets} | {seconds:.3} | {per:.2} |");
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! `ckm`: compositional k-means.
+//!
+//! Minimises SSD = Σᵢ ‖xᵢ - m_{cᵢ}‖² over k singletons m_j and one set cᵢ of at most d singletons for every example,
+//! where the centre of a set is the composition of its members. By turns, every example takes its nearest centre, and
+//! the singletons descend; for a fixed assignment the SSD depends on the data only through the number and the mean of
+//! every set's examples, so the descent costs nothing in n ([`objective`](crate::objective)). Cost: rounds · restarts ·
+//! n·|K|·p with |K| = Σ_{j≤d} (k over j) compositions.
+//!
+//! The paper's algorithm 3 with another optimiser; see `restarts` for what is done when.
+
+use std::sync::OnceLock;
+
+use compflow_api::{
+    BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
+    Result, Services, Sets, StreamTask, Task, register,
+};
+use compflow_kernels::workers::Workers;
+use rand_chacha::ChaCha8Rng;
+
+use crate::objective::Model;
+use crate::params::{Init, Optimizer, Params, Settings, Start};
+use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets};
+use crate::source::Source;
+use crate::start::Starts;
+
+/// Below this many products in a round of all restarts together, starting threads is not worth it.
+const TINY: usize = 1 << 18;
+
+/// The clusterer `ckm`.
+pub struct Ckm {
+    settings: Settings,
+    /// Finds the first singletons, if `init` says so.
+    initial: Option<ForeignClusterer>,
+}
+register!(clusterer Ckm);
+
+impl Component for Ckm {
+    const NAME: &'static str = "ckm";
+    const SUMMARY: &'static str = "compositional k-means: singletons whose compositions are centres too";
+    const FLAGS: Flags = Flags::NEEDS_GRADIENTS;
+    type Params = Params;
+
+    fn new(params: Params, services: &Services<'_>) -> Result<Self> {
+        let settings = Settings::try_from(params)?;
+        let initial = match &settings.init {
+            Init::Start(_) => None,
+            Init::Clusterer(clusterer) => {
+                let params = serde_json::Value::Object(clusterer.params.clone()).to_string();
+                let made = services.clusterer(&clusterer.r#use, &params);
+                Some(made.map_err(|error| error.context(format!("`init`: {}", clusterer.r#use)))?)
+            }
+        };
+        Ok(Self { settings, initial })
+    }
+}
+
+impl Clusterer for Ckm {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+        let Settings { k, restarts, sample, stream, .. } = self.settings;
+        let sets = count_sets(k, degree).unwrap_or(usize::MAX);
+        // The points and the returned sets.
+        let kept = if stream { BATCH_ROWS } else { rows };
+        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(1 + degree.min(k)));
+        let sample = sample.min(rows).saturating_mul(2 * dim);
+        // Of a restart: totals and a block's, twice as wide, centres as they are, prepared and in tiles; the least of
+        // blocks that a batch is cut into.
+        let runs = restarts.min(WINDOW).saturating_mul(sets).saturating_mul((dim + 1) * 8);
+        let blocks = rows.min(1 << 23).saturating_mul(2);
+        let numbers = data.saturating_add(sample).saturating_add(runs).saturating_add(blocks.min(runs * 16));
+        (numbers as u64).saturating_mul(4)
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.run(&task.stream(), true, services)
+    }
+
+    fn streams(&self) -> bool {
+        self.settings.stream
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.run(task, false, services)
+    }
+}
+
+/// For degree 1.
+struct Nothing;
+
+impl Composer for Nothing {
+    fn compose(&self, _dim: usize, _left: &[f32], _right: &[f32], _out: &mut [f32]) -> Result<()> {
+        Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
+    }
+}
+
+impl Ckm {
+    /// Clusters; the examples are kept in memory, or read anew in every pass.
+    fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
+        let Settings { k, restarts, max_iter, tol, .. } = self.settings;
+        let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
+        if k > n {
+            return Err(Error::new(format!("`k` = {k} is more than the {n} examples")));
+        }
+        let count = count_sets(k, degree)?;
+        services
+            .require_memory(self.memory(n, dim, degree), "lower `k`, the degree or `restarts`, or set `stream`")?;
+        let composer = match degree {
+            1 => &Nothing as &dyn Composer,
+            _ => {
+                task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?
+            }
+        };
+        services.log(Level::Info, format!("{}, {count} compositions of up to {degree}", self.settings));
+
+        let products = n.saturating_mul(count).saturating_mul(dim).saturating_mul(restarts);
+        let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
+        let (source, sample) = Source::new(task.rows, task.space, keep, self.settings.sample, &workers, services)?;
+        let model = Model { composer, space: task.space, dim, services };
+        let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
+        let method = match self.settings.optimizer {
+            Optimizer::Lbfgs => Method::Lbfgs,
+            Optimizer::Adam => Method::Adam { lr: self.settings.lr, steps: self.settings.steps },
+        };
+        let sets = Sets::all_up_to(k, degree);
+        let search = Search {
+            source: &source,
+            starts: &starts,
+            sets: &sets,
+            method,
+            max_iter,
+            tol,
+            prune: self.settings.prune && self.settings.optimizer == Optimizer::Lbfgs,
+            workers: &workers,
+            seed: services.seed,
+            scatter: OnceLock::new(),
+        };
+        let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.settings.init) {
+            (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
+            (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
+            _ => starts.plusplus(Vec::new(), rng),
+        };
+        let (best, given_up) = workers.enter(|| {
+            let (mut best, mut given_up) = search.best_of(restarts, start, None)?;
+            // Where the order of composing matters, the right singletons may have been found in a wrong order.
+            while degree > 2 && starts.order_matters(&best.singletons)? {
+                let swaps = starts.swaps(&best.singletons, restarts, services.seed);
+                let swapped = |stream: usize, _: &mut ChaCha8Rng| Ok(swaps[stream].clone());
+                let before = best.ssd;
+                let lost;
+                (best, lost) = search.best_of(swaps.len(), swapped, Some(best))?;
+                given_up += lost;
+                if before - best.ssd <= tol.max(ROUNDING) * before {
+                    break;
+                }
+            }
+            Ok::<_, Error>((best, given_up))
+        })?;
+        services.log(
+            Level::Info,
+            format!("restart {} of {restarts} has the lowest SSD; {given_up} were given up early", best.stream),
+        );
+        if best.diverged > 0 {
+            let text =
+                format!("{} diverging steps of the restart that won were taken back and shortened", best.diverged);
+            services.log(Level::Warn, text);
+        }
+        self.clustering(&search, &best, services)
+    }
+
+    /// The sets in use, their singletons numbered without gaps.
+    fn clustering(&self, search: &Search<'_>, run: &Run, services: &Services<'_>) -> Result<Clustering> {
+        let (n, dim, k) = (search.source.len(), search.source.dim(), self.settings.k);
+        let mut counts = vec![0usize; search.sets.len()];
+        let mut labels: Vec<u32> = Vec::with_capacity(n);
+        search.labels(run, |batch| {
+            batch.iter().for_each(|&label| counts[label as usize] += 1);
+            labels.extend_from_slice(batch);
+        })?;
+        let mut names = vec![None; k];
+        let mut singletons = 0;
+        for member in search.sets.iter().zip(&counts).filter(|(_, count)| **count > 0).flat_map(|(set, _)| set) {
+            names[*member as usize].get_or_insert_with(|| {
+                singletons += 1;
+                singletons - 1
+            });
+        }
+        if (singletons as usize) < k {
+            services.log(
+                Level::Warn,
+                format!(
+                    "ckm found {singletons} singletons for `k` = {k}; no example needs the others, as is so when \
+                     fewer examples than `k` are distinct"
+                ),
+            );
+        }
+        let renamed = |set: &[u32]| set.iter().filter_map(|&member| names[member as usize]).collect::<Vec<u32>>();
+        let (mut clusters, mut centroids) = (Sets::default(), Vec::new());
+        for ((set, &count), centre) in search.sets.iter().zip(&counts).zip(run.centres.chunks_exact(dim)) {
+            if count > 0 {
+                clusters.push(&renamed(set));
+                centroids.extend_from_slice(centre);
+            }
+        }
+        let sets: Vec<Vec<u32>> = search.sets.iter().map(renamed).collect();
+        let members = sets.iter().zip(&counts).map(|(set, count)| set.len() * count).sum();
+        let mut assignments = Sets::with_capacity(n, members);
+        labels.iter().for_each(|&label| assignments.push(&sets[label as usize]));
+        let frame = &search.source.frame;
+        Ok(Clustering {
+            assignments,
+            clusters,
+            centroids,
+            diagnostics: Diagnostics {
+                iterations: run.trace.len() as u64,
+                converged: run.state == State::Converged,
+                objective: frame.restore_squared(run.ssd),
+                trace: run.trace.iter().map(|&ssd| frame.restore_squared(ssd)).collect(),
+            },
+            ..Clustering::default()
+        })
+    }
+}

@@ -1,0 +1,216 @@
+//! The examples, batch by batch, as points prepared for distances by products.
+//!
+//! Whether they are read anew in every pass or kept in memory, they are prepared by the same arithmetic and come in the
+//! same batches and blocks, so everything that is summed up over them is the same to the last bit.
+//!
+//! ‖x-c‖² = ‖x‖² - 2x·c + ‖c‖² loses digits if the data lie far from the origin, and overflows if they are huge. So a
+//! first pass finds their mean and their size; every point is brought into the space, shifted by the mean, and multiplied
+//! by a power of two that brings it below 1. The same pass takes a sample, which is all that starts are chosen from.
+
+use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
+use compflow_kernels::workers::Workers;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Rows that are prepared at a time.
+const BLOCK: usize = 4096;
+
+/// How points of the space are shifted and scaled.
+pub(crate) struct Frame {
+    pub(crate) space: Space,
+    mean: Vec<f64>,
+    scale: f64,
+}
+
+impl Frame {
+    /// A point of the space as it is compared with others.
+    fn prepare(&self, points: &mut [f32]) {
+        for row in points.chunks_exact_mut(self.mean.len()) {
+            for (value, mean) in row.iter_mut().zip(&self.mean) {
+                *value = ((f64::from(*value) - mean) * self.scale) as f32;
+            }
+        }
+    }
+
+    /// Points of the space, prepared.
+    pub(crate) fn prepared(&self, points: &[f32]) -> Vec<f32> {
+        let mut points = points.to_vec();
+        self.prepare(&mut points);
+        points
+    }
+
+    /// The mean of `count` points from the sum of the prepared ones, as a point of the space.
+    pub(crate) fn mean(&self, sum: &[f64], count: f64) -> impl Iterator<Item = f64> {
+        sum.iter().zip(&self.mean).map(move |(sum, mean)| sum / count / self.scale + mean)
+    }
+
+    /// A squared distance of prepared points in the units of the data.
+    pub(crate) fn restore_squared(&self, squared: f64) -> f64 {
+        squared / self.scale / self.scale
+    }
+}
+
+/// Examples drawn without replacement, in the order of the data.
+pub(crate) struct Sample {
+    /// As they came, row-major.
+    pub(crate) rows: Vec<f32>,
+    /// As points of the space, prepared.
+    pub(crate) points: Vec<f32>,
+}
+
+/// The examples, for as many passes as are needed.
+pub(crate) struct Source<'a> {
+    rows: &'a dyn Rows,
+    pub(crate) frame: Frame,
+    /// All points, prepared, if they are kept.
+    kept: Option<Vec<f32>>,
+    workers: &'a Workers,
+    services: &'a Services<'a>,
+}
+
+impl<'a> Source<'a> {
+    /// Looks at all examples once, or twice if they are to be kept; takes a sample of at most `sample` of them.
+    pub(crate) fn new(
+        rows: &'a dyn Rows,
+        space: Space,
+        keep: bool,
+        sample: usize,
+        workers: &'a Workers,
+        services: &'a Services<'a>,
+    ) -> Result<(Self, Sample)> {
+        let (n, dim) = (rows.len(), rows.dim());
+        let mut drawn = match sample < n {
+            true => {
+                let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+                rng.set_stream(u64::MAX);
+                rand::seq::index::sample(&mut rng, n, sample).into_vec()
+            }
+            false => (0..n).collect(),
+        };
+        drawn.sort_unstable();
+        let mut sample = Vec::with_capacity(drawn.len() * dim);
+        let (mut drawn, mut first) = (drawn.into_iter().peekable(), 0);
+        let (mut mean, mut largest) = (vec![0.0; dim], 0.0f32);
+        rows.pass(&mut |batch| {
+            while let Some(row) = drawn.next_if(|&row| row < first + batch.len()) {
+                sample.extend_from_slice(batch.row(row - first));
+            }
+            first += batch.len();
+            let totals = workers.map(batch.values().chunks(BLOCK * dim), |block| {
+                services.check_cancelled()?;
+                let points = space.points(Embeddings::new(block, dim));
+                // A largest value per dimension, as one for all would have to be compared one after the other.
+                let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
+                for row in points.chunks_exact(dim) {
+                    for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
+                        *sum += f64::from(value);
+                        *largest = largest.max(value.abs());
+                    }
+                }
+                Ok((sums, largest.into_iter().fold(0.0, f32::max)))
+            })?;
+            for (sums, most) in totals {
+                mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
+                largest = largest.max(most);
+            }
+            Ok(())
+        })?;
+        mean.iter_mut().for_each(|mean| *mean /= n as f64);
+        // No value is farther than this from a mean of such values.
+        let reach = 2.0 * f64::from(largest);
+        let scale = if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 };
+        let frame = Frame { space, mean, scale };
+        let mut points = sample.clone();
+        space.enter(&mut points, dim);
+        frame.prepare(&mut points);
+
+        let mut source = Self { rows, frame, kept: None, workers, services };
+        if keep {
+            let mut kept = Vec::with_capacity(n * dim);
+            source.pass(&mut |batch| {
+                kept.extend_from_slice(batch);
+                Ok(())
+            })?;
+            source.kept = Some(kept);
+        }
+        Ok((source, Sample { rows: sample, points }))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    /// Calls `each` with all points, prepared, in order: every batch but the last has [`BATCH_ROWS`].
+    pub(crate) fn pass(&self, each: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
+        let dim = self.dim();
+        if let Some(kept) = &self.kept {
+            return kept.chunks(BATCH_ROWS * dim).try_for_each(each);
+        }
+        let mut buffer = Vec::new();
+        self.rows.pass(&mut |batch| {
+            buffer.clear();
+            buffer.extend_from_slice(batch.values());
+            self.workers.map(buffer.chunks_mut(BLOCK * dim), |block| {
+                self.services.check_cancelled()?;
+                self.frame.space.enter(block, dim);
+                self.frame.prepare(block);
+                Ok(())
+            })?;
+            each(&buffer)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::Normalize;
+    use compflow_kernels::testing::examples;
+
+    use super::*;
+
+    fn collect(source: &Source<'_>) -> Vec<f32> {
+        let mut points = Vec::new();
+        source
+            .pass(&mut |batch| {
+                points.extend_from_slice(batch);
+                Ok(())
+            })
+            .unwrap();
+        points
+    }
+
+    #[test]
+    fn kept_or_read_anew_the_points_are_the_same() {
+        let dim = 3;
+        let values = examples::uniform(BATCH_ROWS + 5000, dim, 1);
+        let matrix = Embeddings::new(&values, dim);
+        for normalize in [Normalize::None, Normalize::L2] {
+            let space = Space { normalize, ..Space::default() };
+            let (workers, services) = (Workers::alone(), Services::none());
+            let source = |keep: bool, workers| Source::new(&matrix, space, keep, 100, workers, &services).unwrap();
+            let (kept, sample) = source(true, &workers);
+            let threads = Workers::new(3).unwrap();
+            let (read, again) = source(false, &threads);
+            assert_eq!(collect(&kept), collect(&read));
+            assert_eq!(sample.rows, again.rows);
+            assert_eq!(sample.rows.len(), 100 * dim);
+            assert!(collect(&kept).iter().all(|value| value.abs() <= 1.0));
+        }
+    }
+
+    #[test]
+    fn points_are_centred_and_can_be_restored() {
+        let matrix = Embeddings::new(&[1.0, 10.0, 2.0, 30.0], 2);
+        let (workers, services) = (Workers::alone(), Services::none());
+        let (source, sample) = Source::new(&matrix, Space::default(), true, 9, &workers, &services).unwrap();
+        assert_eq!(collect(&source), [-0.5 / 64.0, -10.0 / 64.0, 0.5 / 64.0, 10.0 / 64.0]);
+        assert_eq!(sample.rows, [1.0, 10.0, 2.0, 30.0]);
+        assert_eq!(sample.points, collect(&source));
+        assert_eq!(source.frame.mean(&[1.0 / 64.0, 0.0], 2.0).collect::<Vec<_>>(), [2.0, 20.0]);
+        assert_eq!(source.frame.restore_squared(1.0 / 4096.0), 1.0);
+    }
+}

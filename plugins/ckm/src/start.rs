@@ -1,0 +1,343 @@
+//! Where the singletons of a restart begin.
+//!
+//! `random` takes any k examples, as the paper does. `plusplus` extends k-means++ to compositions: it takes one example
+//! after the other, each the best of several that are drawn with a probability proportional to their squared distance
+//! from the nearest centre so far, where the centres are *all compositions* of what was taken: an example that a union
+//! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
+//! [`LOOK`] examples, another part of the sample for every restart.
+
+use compflow_api::{Clusterer, Embeddings, Error, Result, Services, Sets, StreamTask};
+use ndarray::ArrayView2;
+use rand::seq::SliceRandom;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::objective::Model;
+use crate::source::{Frame, Sample};
+
+/// Examples that one seeding looks at.
+const LOOK: usize = 1024;
+
+/// What starts are chosen from.
+pub(crate) struct Starts<'a> {
+    pub(crate) model: Model<'a>,
+    pub(crate) frame: &'a Frame,
+    pub(crate) sample: &'a Sample,
+    pub(crate) k: usize,
+    pub(crate) degree: usize,
+}
+
+impl Starts<'_> {
+    fn len(&self) -> usize {
+        self.sample.rows.len() / self.model.dim
+    }
+
+    fn row(&self, at: usize) -> &[f32] {
+        &self.sample.rows[at * self.model.dim..][..self.model.dim]
+    }
+
+    /// Any `k` examples.
+    pub(crate) fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
+        rand::seq::index::sample(rng, self.len(), self.k).iter().flat_map(|at| self.row(at)).copied().collect()
+    }
+
+    /// Examples added to `singletons` until there are `k`, far from all compositions of those before.
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub(crate) fn plusplus(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Result<Vec<f32>> {
+        let dim = self.model.dim;
+        let looked: Vec<usize> = match self.len() > LOOK {
+            true => rand::seq::index::sample(rng, self.len(), LOOK).into_vec(),
+            false => (0..self.len()).collect(),
+        };
+        let points: Vec<f32> =
+            looked.iter().flat_map(|&at| &self.sample.points[at * dim..][..dim]).copied().collect();
+        let points = ArrayView2::from_shape((looked.len(), dim), &points)?;
+        let norms: Vec<f32> = points.outer_iter().map(|point| point.dot(&point)).collect();
+        // Squared distances from the nearest of some centres, if they are nearer than those known.
+        let nearer = |closest: &[f32], centres: &[f32]| -> Result<Vec<f32>> {
+            let centres = self.frame.prepared(centres);
+            let centres = ArrayView2::from_shape((centres.len() / dim, dim), &centres)?;
+            let sizes: Vec<f32> = centres.outer_iter().map(|centre| centre.dot(&centre)).collect();
+            let products = points.dot(&centres.t());
+            let rows = products.outer_iter().zip(&norms).zip(closest);
+            Ok(rows
+                .map(|((products, norm), &closest)| {
+                    let best = products
+                        .iter()
+                        .zip(&sizes)
+                        .fold(f32::INFINITY, |best: f32, (product, size)| best.min(size - 2.0 * product));
+                    (best + norm).max(0.0).min(closest)
+                })
+                .collect())
+        };
+        let mut closest = vec![f32::INFINITY; looked.len()];
+        for taken in 1..=singletons.len() / dim {
+            let centres = self.model.centres(&singletons[..taken * dim], &self.with(taken))?;
+            closest = nearer(&closest, &centres)?;
+        }
+        while singletons.len() < self.k * dim {
+            let taken = singletons.len() / dim;
+            let trials = if taken == 0 { 1 } else { trials(self.k) };
+            let sets = self.with(taken + 1);
+            let mut best: Option<(f64, usize, Vec<f32>)> = None;
+            for _ in 0..trials {
+                let at = draw(&closest, rng);
+                singletons.extend_from_slice(self.row(looked[at]));
+                let tried = nearer(&closest, &self.model.centres(&singletons, &sets)?)?;
+                singletons.truncate(taken * dim);
+                let potential = tried.iter().map(|&value| f64::from(value)).sum();
+                if best.as_ref().is_none_or(|(least, ..)| potential < *least) {
+                    best = Some((potential, at, tried));
+                }
+            }
+            if let Some((_, at, tried)) = best {
+                singletons.extend_from_slice(self.row(looked[at]));
+                closest = tried;
+            }
+        }
+        Ok(singletons)
+    }
+
+    /// The sets of at most `degree` of the first `taken` singletons of which the last is a member.
+    fn with(&self, taken: usize) -> Sets {
+        let last = taken as u32 - 1;
+        let mut sets = Sets::from_iter([[last]]);
+        for set in Sets::all_up_to(taken - 1, self.degree - 1).iter() {
+            sets.push(&[set, &[last]].concat());
+        }
+        sets
+    }
+
+    /// The singletons that another clusterer finds in the sample: the means of the examples that it gives to one
+    /// singleton alone, as they are before they are normalised. If there are more than `k`, those with the most
+    /// examples; if there are fewer, [`plusplus`](Self::plusplus) adds the others.
+    ///
+    /// # Errors
+    /// Those of the clusterer and of the composer.
+    pub(crate) fn found_by(
+        &self,
+        clusterer: &dyn Clusterer,
+        task: &StreamTask<'_>,
+        rng: &mut impl Rng,
+        services: &Services<'_>,
+    ) -> Result<Vec<f32>> {
+        let dim = self.model.dim;
+        let task = task.with(Embeddings::new(&self.sample.rows, dim));
+        let found = clusterer.cluster(&task, services).map_err(|error| error.context("`init`"))?;
+        if found.assignments.len() != self.len() {
+            return Err(Error::new("`init`: the clusterer did not give every example a set"));
+        }
+        let most = found.assignments.values().iter().max().map_or(0, |&most| most as usize + 1);
+        let (mut sums, mut counts) = (vec![0.0; most * dim], vec![0u64; most]);
+        for (row, set) in task.embeddings.rows().zip(found.assignments.iter()) {
+            if let &[single] = set {
+                counts[single as usize] += 1;
+                let sum = &mut sums[single as usize * dim..][..dim];
+                sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+            }
+        }
+        let mut order: Vec<usize> = (0..most).filter(|&single| counts[single] > 0).collect();
+        order.sort_by_key(|&single| std::cmp::Reverse(counts[single]));
+        order.truncate(self.k);
+        let mut singletons = Vec::with_capacity(self.k * dim);
+        for single in order {
+            let sum = &sums[single * dim..][..dim];
+            singletons.extend(sum.iter().map(|sum| (sum / counts[single] as f64) as f32));
+        }
+        self.plusplus(singletons, rng)
+    }
+
+    /// Whether a set of three is composed to something else in another order of its members.
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub(crate) fn order_matters(&self, singletons: &[f32]) -> Result<bool> {
+        let dim = self.model.dim;
+        let backwards: Vec<f32> = singletons.chunks_exact(dim).rev().flatten().copied().collect();
+        let last = self.k as u32 - 1;
+        let centre = |rows: &[f32], set: [u32; 3]| self.model.centres(rows, &Sets::from_iter([set]));
+        let (one, other) = (centre(singletons, [0, 1, 2])?, centre(&backwards, [last - 2, last - 1, last])?);
+        let squared = |from: &[f32]| from.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>();
+        let apart: f64 = one.iter().zip(&other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
+        Ok(apart > 1e-8 * (squared(&one) + squared(&other)))
+    }
+
+    /// The same singletons with two of them swapped: all pairs, or `most` of them at random if there are more.
+    pub(crate) fn swaps(&self, singletons: &[f32], most: usize, seed: u64) -> Vec<Vec<f32>> {
+        let dim = self.model.dim;
+        let mut pairs: Vec<(usize, usize)> = (0..self.k).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+        if pairs.len() > most {
+            pairs.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+            pairs.truncate(most);
+        }
+        let swap = |(a, b): (usize, usize)| {
+            let mut swapped = singletons.to_vec();
+            let (low, high) = swapped.split_at_mut(b * dim);
+            low[a * dim..][..dim].swap_with_slice(&mut high[..dim]);
+            swapped
+        };
+        pairs.into_iter().map(swap).collect()
+    }
+
+    /// The example of the sample that is farthest from its nearest centre (points of the space), with its squared
+    /// distance in prepared units.
+    pub(crate) fn farthest(&self, centres: &[f32]) -> (f64, &[f32]) {
+        let centres = self.frame.prepared(centres);
+        let squared = |a: &[f32], b: &[f32]| -> f64 {
+            a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+        };
+        let dim = self.model.dim;
+        let (mut most, mut at) = (0.0, 0);
+        for (index, point) in self.sample.points.chunks_exact(dim).enumerate() {
+            let nearest = centres.chunks_exact(dim).map(|centre| squared(point, centre)).fold(f64::MAX, f64::min);
+            if nearest > most {
+                (most, at) = (nearest, index);
+            }
+        }
+        (most, self.row(at))
+    }
+}
+
+/// Examples tried for each singleton: twice as many as k-means++ does, as a good one also has to compose well.
+fn trials(k: usize) -> usize {
+    2 * compflow_kernels::plusplus::trials(k)
+}
+
+/// Draws with a probability proportional to the weights; if all are 0 or infinite, any.
+fn draw(weights: &[f32], rng: &mut impl Rng) -> usize {
+    let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+    if total <= 0.0 || !total.is_finite() {
+        return rng.random_range(0..weights.len());
+    }
+    let mut left = rng.random::<f64>() * total;
+    for (at, &weight) in weights.iter().enumerate() {
+        if left < f64::from(weight) {
+            return at;
+        }
+        left -= f64::from(weight);
+    }
+    // Rounding used up all: the last that could have been drawn.
+    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::{Clustering, Space, Task};
+    use compflow_kernels::testing::composers::Plain;
+    use compflow_kernels::testing::examples;
+    use compflow_kernels::workers::Workers;
+
+    use super::*;
+    use crate::source::Source;
+
+    fn with<T>(
+        values: &[f32],
+        dim: usize,
+        g: &Plain,
+        k: usize,
+        degree: usize,
+        work: impl Fn(Starts<'_>) -> T,
+    ) -> T {
+        let (rows, workers, services) = (Embeddings::new(values, dim), Workers::alone(), Services::none());
+        let (source, sample) = Source::new(&rows, Space::default(), true, 9999, &workers, &services).unwrap();
+        let model = Model { composer: g, space: Space::default(), dim, services: &services };
+        work(Starts { model, frame: &source.frame, sample: &sample, k, degree })
+    }
+
+    #[test]
+    fn new_sets_have_the_last_singleton() {
+        let values = examples::uniform(10, 2, 1);
+        with(&values, 2, &Plain::Sum, 4, 3, |starts| {
+            assert_eq!(starts.with(1), Sets::from_iter([[0]]));
+            let expected = [vec![2], vec![0, 2], vec![1, 2], vec![0, 1, 2]];
+            assert_eq!(starts.with(3), Sets::from_iter(expected));
+            let sets: Vec<Vec<u32>> = (1..5)
+                .flat_map(|taken| starts.with(taken).iter().map(<[u32]>::to_vec).collect::<Vec<_>>())
+                .collect();
+            assert_eq!(sets.len(), Sets::all_up_to(4, 3).len());
+        });
+    }
+
+    #[test]
+    fn an_example_that_a_union_explains_is_not_drawn() {
+        // Two groups, their sum, and a third group: once both groups are taken, only the third is left.
+        let values: Vec<f32> =
+            (0..40).flat_map(|row| [[9.0, 0.0], [0.0, 7.0], [9.0, 7.0], [-5.0, 3.0]][row % 4]).collect();
+        with(&values, 2, &Plain::Sum, 3, 2, |starts| {
+            for seed in 0..20 {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                let singletons = starts.plusplus(vec![9.0, 0.0, 0.0, 7.0], &mut rng).unwrap();
+                assert_eq!(singletons, [9.0, 0.0, 0.0, 7.0, -5.0, 3.0]);
+            }
+        });
+    }
+
+    #[test]
+    fn weights_are_probabilities() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut drawn = [0; 3];
+        (0..10_000).for_each(|_| drawn[draw(&[0.0, 1.0, 9.0], &mut rng)] += 1);
+        assert!(drawn[0] == 0 && (850..1150).contains(&drawn[1]), "{drawn:?}");
+        for weights in [[0.0; 4], [f32::INFINITY; 4]] {
+            assert!((0..100).map(|_| draw(&weights, &mut rng)).any(|at| at == 3));
+        }
+    }
+
+    #[test]
+    fn the_farthest_example_is_found() {
+        with(&[0.0, 1.0, 10.0, 4.0], 1, &Plain::Sum, 1, 1, |starts| {
+            let (distance, row) = starts.farthest(&[1.0, 9.0]);
+            assert_eq!((starts.frame.restore_squared(distance), row), (9.0, &[4.0][..]));
+        });
+    }
+
+    #[test]
+    fn order_matters_to_some() {
+        let values = examples::uniform(10, 4, 2);
+        for (g, expected) in
+            [(Plain::Max, false), (Plain::Sum, false), (Plain::Mean, true), (Plain::bilinear(4, 1), true)]
+        {
+            with(&values, 4, &g, 4, 3, |starts| {
+                assert_eq!(starts.order_matters(&values[..16]).unwrap(), expected, "{g:?}");
+                let swaps = starts.swaps(&values[..16], 100, 0);
+                assert_eq!(swaps.len(), 6);
+                assert_eq!(swaps[0][..8], [&values[4..8], &values[..4]].concat());
+                assert_eq!(starts.swaps(&values[..16], 2, 0).len(), 2);
+            });
+        }
+    }
+
+    /// Says what it was made with.
+    struct Says(Sets);
+
+    impl Clusterer for Says {
+        fn cluster(&self, _: &Task<'_>, _: &Services<'_>) -> Result<Clustering> {
+            Ok(Clustering { assignments: self.0.clone(), ..Clustering::default() })
+        }
+    }
+
+    #[test]
+    fn singletons_of_another_clusterer_are_means_of_examples_that_have_one_alone() {
+        let values = [1.0, 3.0, 10.0, 100.0, 7.0, 8.0];
+        let says = Says(Sets::from_iter([vec![2], vec![2], vec![5], vec![2, 5], vec![0, 1], vec![5]]));
+        let embeddings = Embeddings::new(&values, 1);
+        let task = Task { composer: Some(&Plain::Sum), ..Task::new(embeddings) };
+        for (k, expected) in [(1, &[2.0][..]), (2, &[2.0, 9.0])] {
+            with(&values, 1, &Plain::Sum, k, 2, |starts| {
+                let mut rng = ChaCha8Rng::seed_from_u64(1);
+                let found = starts.found_by(&says, &task.stream(), &mut rng, &Services::none()).unwrap();
+                assert_eq!(found, expected);
+            });
+        }
+        with(&values, 1, &Plain::Sum, 4, 2, |starts| {
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            let found = starts.found_by(&says, &task.stream(), &mut rng, &Services::none()).unwrap();
+            assert!(found[..2] == [2.0, 9.0] && found.len() == 4);
+            let short = Says(Sets::singletons(&[0]));
+            let error = starts.found_by(&short, &task.stream(), &mut rng, &Services::none()).unwrap_err();
+            assert_eq!(error.to_string(), "`init`: the clusterer did not give every example a set");
+        });
+    }
+}
