@@ -76,7 +76,9 @@
 //! # Ok::<(), compflow_api::Error>(())
 //! ```
 //!
-//! The crate is built with
+//! `compflow new-plugin slices --kind clusterer` makes a crate to start from, a copy of this one included, and
+//! `compflow test-plugin` tries whether what came of it behaves; the repository's `docs/plugins.md` is a tutorial. The crate
+//! is built with
 //!
 //! ```toml
 //! [lib]
@@ -84,7 +86,7 @@
 //! name = "compflow_slices"    # the host looks for libraries named like this
 //!
 //! [dependencies]
-//! compflow-api = "0.1"
+//! compflow-api = { path = "compflow-api" }
 //! schemars = "1"
 //! serde = { version = "1", features = ["derive"] }
 //! ```

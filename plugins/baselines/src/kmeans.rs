@@ -200,7 +200,8 @@ impl KMeans {
                 break;
             }
         }
-        let inertia = assign(points, &centres, &mut labels, workers, services)?.inertia(points.scatter(), &centres);
+        let inertia =
+            assign(points, &centres, &mut labels, workers, services)?.inertia(points.scatter(), &centres);
         Ok(Run { centres, labels, inertia, trace, converged })
     }
 }
