@@ -59,7 +59,8 @@ impl Clusterer for Shift {
             while moving && steps < self.0.max_iter {
                 services.progress(at, n)?;
                 let seen = rows.iter().filter(|other| squared(other, &mode) <= near);
-                let (sum, count) = seen.fold((Array1::zeros(dim), 0.0), |(sum, count), other| (sum + other, count + 1.0));
+                let (sum, count) =
+                    seen.fold((Array1::zeros(dim), 0.0), |(sum, count), other| (sum + other, count + 1.0));
                 // The example itself may be out of sight by now; then there is nothing left to climb.
                 let mean = if count > 0.0 { sum / count } else { mode.clone() };
                 moving = squared(&mean, &mode) > 1e-12 * near;

@@ -177,7 +177,7 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
     folder.write("p.toml", &(demanding.clone() + "\n[composer]\nuse = \"rough\"\n"));
     let (_, stderr) = run(&folder, &[], 2);
     assert!(stderr.contains("needs gradients, and the composer `rough` has none"), "{stderr}");
-    assert!(stderr.contains("these have: `bilinear`, `max`, `mean`, `sum`"), "{stderr}");
+    assert!(stderr.contains("these have: `bilinear`, `careless`, `max`, `mean`, `sum`"), "{stderr}");
 
     folder.write("p.toml", &(demanding.clone() + "\n[composer]\nuse = \"max\"\n"));
     let (stdout, _) = run(&folder, &["--format", "csv"], 0);
