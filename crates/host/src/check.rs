@@ -444,8 +444,17 @@ impl Checker<'_> {
 
     /// The files that a path or pattern names.
     fn files(&mut self, pattern: &str, origin: &Origin) -> Option<Vec<PathBuf>> {
-        let absolute = self.environment.folder.join(pattern);
         let problem = |text: String| Problem::new(origin, text);
+        let pattern = match with_variables(pattern, |name| std::env::var(name).ok()) {
+            Ok(pattern) => pattern,
+            Err(name) => {
+                let text = format!("`path` refers to the environment variable `{name}`, which is not set");
+                let help = "set it, or give the path with --set data.NAME.path=…";
+                self.problems.push(problem(text).help(help));
+                return None;
+            }
+        };
+        let absolute = self.environment.folder.join(&pattern);
         let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
             let matches = match glob::glob(&absolute.to_string_lossy()) {
                 Ok(matches) => matches,
@@ -475,6 +484,18 @@ impl Checker<'_> {
         }
         Some(resolved)
     }
+}
+
+/// A text with every `${NAME}` replaced; or the name of the first that has no value.
+fn with_variables<'t>(text: &'t str, value: impl Fn(&str) -> Option<String>) -> Result<String, &'t str> {
+    let (mut expanded, mut left) = (String::new(), text);
+    while let Some((before, after)) = left.split_once("${") {
+        let Some((name, after)) = after.split_once('}') else { break };
+        expanded.push_str(before);
+        expanded.push_str(&value(name).ok_or(name)?);
+        left = after;
+    }
+    Ok(expanded + left)
 }
 
 /// A refusal at the place of the parameter it names first.
@@ -545,5 +566,18 @@ fn check_dataset(
         let text = format!("data `{}` has no true sets, and {who} them", data.name);
         let help = "name the column: `columns = { embedding = …, truth = … }`";
         problems.push(Problem::new(&data.origin, text).help(help));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_may_refer_to_the_environment() {
+        let value = |name: &str| (name == "DATA").then(|| "/there".to_owned());
+        assert_eq!(with_variables("${DATA}/a-${DATA}.parquet", value), Ok("/there/a-/there.parquet".to_owned()));
+        assert_eq!(with_variables("$DATA/${a", value), Ok("$DATA/${a".to_owned()));
+        assert_eq!(with_variables("${DATA}/${NONE}", value), Err("NONE"));
     }
 }

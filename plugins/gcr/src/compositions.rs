@@ -5,6 +5,7 @@
 
 use compflow_api::{Distance, Embeddings, Error, Result, Services, Sets, Task};
 use compflow_kernels::workers::Workers;
+use pulp::{Arch, NullaryFnOnce};
 
 use crate::maps;
 use crate::threshold::Limit;
@@ -114,10 +115,11 @@ impl<'a> Compositions<'a> {
         let dim = self.means.dim();
         let batch: Sets = (first..self.sets.len().min(first + BATCH)).map(|at| &self.sets[at]).collect();
         let composed = self.task.compose_sets(self.means, &batch)?;
-        for (at, (set, composed)) in batch.iter().zip(composed.chunks_exact(dim)).enumerate() {
-            for (cluster, point) in self.points.chunks_exact(dim).enumerate() {
+        let distances = Arch::new().dispatch(AllPairs { points: &self.points, composed: &composed, dim });
+        let rows = distances.chunks_exact(self.means.len());
+        for (at, (set, squares)) in batch.iter().zip(rows).enumerate() {
+            for (cluster, &squared) in squares.iter().enumerate() {
                 if !set.contains(&(cluster as u32)) {
-                    let squared = squared(point, composed);
                     let distance = match self.task.space.distance {
                         Distance::SqEuclidean => squared,
                         Distance::Euclidean => squared.sqrt(),
@@ -130,14 +132,45 @@ impl<'a> Compositions<'a> {
     }
 }
 
+/// ‖point - composed‖² for every composed vector and every point, as a type because a closure would not be compiled for
+/// the processor's vectors. Sums are taken in the same order on all processors.
+struct AllPairs<'a> {
+    points: &'a [f32],
+    composed: &'a [f32],
+    dim: usize,
+}
+
+impl NullaryFnOnce for AllPairs<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<f64> {
+        let Self { points, composed, dim } = self;
+        let mut squares = Vec::with_capacity(composed.len() / dim * (points.len() / dim));
+        for composed in composed.chunks_exact(dim) {
+            for point in points.chunks_exact(dim) {
+                squares.push(squared(point, composed));
+            }
+        }
+        squares
+    }
+}
+
 /// ‖a-b‖². In f64, since differences of huge vectors overflow in f32 when they are squared.
+#[inline(always)]
 fn squared(a: &[f32], b: &[f32]) -> f64 {
-    let difference = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).powi(2);
-    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(difference).sum();
+    let (a_lanes, b_lanes) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let mut rest = 0.0;
+    for (&a, &b) in a_lanes.remainder().iter().zip(b_lanes.remainder()) {
+        let difference = f64::from(a) - f64::from(b);
+        rest += difference * difference;
+    }
     let mut sums = [0.0; LANES];
-    for (a, b) in a.zip(b) {
-        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, pair)| *sum += difference(pair));
+    for (a, b) in a_lanes.zip(b_lanes) {
+        for lane in 0..LANES {
+            let difference = f64::from(a[lane]) - f64::from(b[lane]);
+            sums[lane] += difference * difference;
+        }
     }
     sums.iter().sum::<f64>() + rest
 }
@@ -147,7 +180,7 @@ pub(crate) fn memory(k: usize, dim: usize, degree: usize, threads: usize) -> u64
     let compositions = maps::compositions(k, degree).and_then(|count| u64::try_from(count).ok());
     let sets = (k as u64).saturating_add(compositions.unwrap_or(u64::MAX)).saturating_mul(4 * (1 + degree as u64));
     let batches = (threads.max(1) * BATCH) as u64;
-    sets.saturating_add(batches.saturating_mul(16 * dim as u64))
+    sets.saturating_add(batches.saturating_mul(16 * dim as u64 + 8 * k as u64))
         .saturating_add((k as u64).saturating_mul(24 * dim as u64))
 }
 

@@ -11,7 +11,7 @@
 fn binomial(n: usize, members: usize) -> Option<u128> {
     (0..members).try_fold(1u128, |count, at| {
         // A product of at + 1 consecutive numbers is divisible by (at + 1)!.
-        Some(count.checked_mul(n.checked_sub(at).unwrap_or(0) as u128)? / (at as u128 + 1))
+        Some(count.checked_mul(n.saturating_sub(at) as u128)? / (at as u128 + 1))
     })
 }
 
