@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stems_a_library_without_what_all_have_in_common() {
+    fn a_library_is_called_by_what_only_it_has() {
         let file = format!("{}compflow_cap{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
         assert_eq!(stem(&Path::new("/somewhere").join(file)), Some("cap"));
         assert_eq!(stem(Path::new("/somewhere/cap.so")), None);

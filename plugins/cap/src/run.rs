@@ -66,6 +66,8 @@ impl Setting {
             true => farthest_first(task, candidates, &workers, services)?,
             false => (0..n as u32).collect(),
         };
+        // Until all similarities are known, nobody can say how much work there is.
+        services.progress(0, 0)?;
         let similarities = Similarities::new(task, columns, degree, stored, &workers, services)?;
         workers.enter(|| self.pass_messages(task, &similarities, &workers, services))
     }
