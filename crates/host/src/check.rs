@@ -15,11 +15,11 @@ use crate::document::Document;
 use crate::environment::{Environment, plain};
 use crate::failure::Failure;
 use crate::files::{Inputs, display};
-use crate::pipeline::{Columns, Data, Pipeline, Use};
-use crate::registry::{Registry, State};
+use crate::pipeline::{Columns, Data, Pin, Pipeline, Use};
+use crate::registry::{Found, Registry, State};
 use crate::source::DataSource;
 use crate::terminal::Terminal;
-use crate::{grid, interrupt, pipeline};
+use crate::{grid, interrupt, pipeline, trust};
 
 /// Everything that a run needs; nothing in it can turn out to be wrong because of the pipeline file.
 #[derive(Debug)]
@@ -105,22 +105,6 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::request(format!("{}: {}", file.display(), plain(&error))))?;
     let folders = crate::registry::search_path(&options.plugins).map_err(Failure::request)?;
-    let environment = Environment {
-        registry: Registry::scan(&folders),
-        folder: folder_of(file),
-        inputs: Inputs::default(),
-        terminal: Terminal::new(options.quiet),
-        memory: options.memory,
-    };
-    if environment.registry.entries().next().is_none() {
-        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        return Err(Failure::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
-    }
-    for found in &environment.registry.libraries {
-        if let State::Refused(reason) = &found.state {
-            environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
-        }
-    }
     let mut problems = Vec::new();
     let source = Source { name: file.display().to_string(), text };
     let document = Document::parse(source, &options.set, &mut problems);
@@ -134,6 +118,24 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     }
     let stem = file.file_stem().map_or_else(|| "pipeline".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let mut pipeline = pipeline::read(&document, &stem, &mut problems);
+    let pins = pipeline.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect();
+    let environment = Environment {
+        registry: Registry::scan_pinned(&folders, &pins),
+        folder: folder_of(file),
+        inputs: Inputs::default(),
+        terminal: Terminal::new(options.quiet),
+        memory: options.memory,
+    };
+    problems.extend(pipeline.pins.iter().filter_map(|pin| unmet(pin, &environment.registry)));
+    if environment.registry.entries().next().is_none() && problems.is_empty() {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(Failure::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
+    }
+    for found in &environment.registry.libraries {
+        if let State::Refused(reason) = &found.state {
+            environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
+        }
+    }
     select(&mut pipeline, &options.only, &mut problems);
     let mut checker = Checker { environment: &environment, problems: &mut problems };
     let composer = pipeline.composer.as_ref().and_then(|composer| checker.composer(composer));
@@ -208,6 +210,19 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
         tune,
         environment,
     })
+}
+
+/// What is wrong with a pin: there is no such library, or its content is another.
+fn unmet(pin: &Pin, registry: &Registry) -> Option<Problem> {
+    let named = |found: &&Found| trust::stem(&found.path) == Some(&pin.library);
+    let Some(found) = registry.libraries.iter().find(named) else {
+        let known: Vec<&str> = registry.libraries.iter().filter_map(|found| trust::stem(&found.path)).collect();
+        let text = format!("there is no library `{}`, and the pipeline requires it", pin.library);
+        return Some(Problem::new(&pin.origin, text).suggest(&pin.library, known));
+    };
+    let hash = found.hash().map_or_else(str::to_owned, |hash| format!("{}{hash}", trust::PREFIX));
+    let text = format!("library `{}` is {hash}, and the pipeline requires {}", pin.library, pin.hash);
+    (hash != pin.hash).then(|| Problem::new(&pin.origin, text).help(format!("it is {}", found.path.display())))
 }
 
 /// The folder of a file; a bare name is in the current one.

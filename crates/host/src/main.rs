@@ -4,6 +4,7 @@ mod cache;
 mod cell;
 mod check;
 mod cli;
+mod conformance;
 mod dataset;
 mod diagnostics;
 mod diff;
@@ -18,6 +19,7 @@ mod interrupt;
 mod latex;
 mod library;
 mod memory;
+mod new_plugin;
 mod pipeline;
 mod plan;
 mod record;
@@ -27,10 +29,12 @@ mod render;
 mod report;
 mod results;
 mod run;
+mod schema;
 mod source;
 mod summary;
 mod tables;
 mod terminal;
+mod trust;
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -83,6 +87,12 @@ fn dispatch(cli: &Cli) -> Result<i32, Failure> {
             let printed = print(&text);
             notes.iter().for_each(|note| eprintln!("{note}"));
             printed
+        }
+        Command::NewPlugin(args) => print(&new_plugin::new_plugin(args)?),
+        Command::TestPlugin(args) => conformance::test_plugin(&cli.plugins, args),
+        Command::Schema => {
+            let folders = search_path(&cli.plugins).map_err(Failure::request)?;
+            print(&schema::schema(&Registry::scan(&folders)))
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
