@@ -54,6 +54,9 @@ impl Trivial {
     }
 }
 
+/// Mean scores by metric.
+pub(crate) type Means = BTreeMap<String, f64>;
+
 impl<'r> Again<'r> {
     /// Finds the plugins that a recorded run needs.
     ///
@@ -125,7 +128,7 @@ impl<'r> Again<'r> {
     ///
     /// # Errors
     /// If an evaluator is gone or fails, or the data has no true sets: a text for people.
-    pub(crate) fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<BTreeMap<String, f64>, String> {
+    pub(crate) fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<Means, String> {
         let mut problems = Vec::new();
         let (evaluators, _) = Checker { environment: &self.environment, problems: &mut problems }
             .evaluators(&self.pipeline.evaluators);
