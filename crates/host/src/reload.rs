@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Sets, Space};
+use compflow_api::{Kind, Sets, Space};
 
 use crate::cell::{Recipe, evaluate};
 use crate::check::Checker;
 use crate::dataset::{Dataset, Keep};
 use crate::document::{Document, Node};
-use crate::environment::Environment;
+use crate::environment::{Environment, plain};
 use crate::failure::Failure;
-use crate::files::Inputs;
+use crate::files::{Inputs, display};
 use crate::memory;
 use crate::pipeline::{self, Pipeline};
 use crate::record::RunRecord;
@@ -53,6 +53,9 @@ impl Trivial {
         Sets::singletons(&labels)
     }
 }
+
+/// Mean scores by metric.
+pub(crate) type Means = BTreeMap<String, f64>;
 
 impl<'r> Again<'r> {
     /// Finds the plugins that a recorded run needs.
@@ -97,21 +100,35 @@ impl<'r> Again<'r> {
             let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
             return Err(texts.join("; "));
         };
-        for (path, hash) in self.environment.inputs.all() {
-            let path = path.display().to_string();
-            if self.record.inputs.get(&path).is_some_and(|recorded| *recorded != hash) {
-                return Err(format!("{path} has changed since the run"));
+        if data.path.is_none() && !self.has_library_of(&data.loader.component) {
+            return Err(format!(
+                "the library of the loader `{}` has changed since the run",
+                data.loader.component
+            ));
+        }
+        for file in source.files.iter().flatten() {
+            let hash = self.environment.inputs.hash(file).map_err(|error| plain(&error))?;
+            if self.record.inputs.get(&file.display().to_string()).is_some_and(|recorded| *recorded != hash) {
+                return Err(format!("{} has changed since the run", display(file)));
             }
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         source.read(Keep::Matrix, &self.environment, threads)
     }
 
+    /// Whether a loader that makes data up is the one that did.
+    fn has_library_of(&self, loader: &str) -> bool {
+        let registry = &self.environment.registry;
+        let found = registry.find(Kind::Loader, loader).ok().map(|entry| &registry.libraries[entry.library]);
+        let hash = found.and_then(|found| found.hash().ok());
+        self.record.libraries.iter().any(|library| Some(library.blake3.as_str()) == hash)
+    }
+
     /// The mean scores of the trivial clusterings by metric, with the run's own evaluators.
     ///
     /// # Errors
     /// If an evaluator is gone or fails, or the data has no true sets: a text for people.
-    pub(crate) fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<BTreeMap<String, f64>, String> {
+    pub(crate) fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<Means, String> {
         let mut problems = Vec::new();
         let (evaluators, _) = Checker { environment: &self.environment, problems: &mut problems }
             .evaluators(&self.pipeline.evaluators);

@@ -171,7 +171,8 @@ fn counts(sets: &Sets) -> String {
     let distinct: std::collections::BTreeSet<&[u32]> = sets.iter().collect();
     let compositions = distinct.iter().filter(|set| set.len() > 1).count();
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    format!("{}, {}", plural(distinct.len() - compositions, "singleton"), plural(compositions, "composition"))
+    let singletons = plural(distinct.len() - compositions, "singleton");
+    if compositions == 0 { singletons } else { format!("{singletons}, {}", plural(compositions, "composition")) }
 }
 
 fn points(
@@ -253,9 +254,7 @@ fn graphs(
     let without: Vec<String> = drawn
         .iter()
         .filter(|(_, graph)| graph.is_none())
-        .map(|(method, _)| {
-            format!("{} ({})", method.found.clusterer, counts(&method.found.sets).replace(", 0 compositions", ""))
-        })
+        .map(|(method, _)| format!("{} ({})", method.found.clusterer, counts(&method.found.sets)))
         .collect();
     html! {
         p.note {

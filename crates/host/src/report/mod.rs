@@ -25,7 +25,7 @@ use crate::dataset::Dataset;
 use crate::environment::plain;
 use crate::failure::Failure;
 use crate::files::write_whole;
-use crate::reload::{Again, Trivial};
+use crate::reload::{Again, Means, Trivial};
 use crate::results::Results;
 
 /// A run's tables, and its data read again.
@@ -38,8 +38,7 @@ struct Material {
 /// A data set as far as it can still be had; the reasons are for people.
 struct ReadAgain {
     dataset: Result<Dataset, String>,
-    /// Mean scores by metric.
-    trivial: Vec<(Trivial, Result<BTreeMap<String, f64>, String>)>,
+    trivial: Vec<(Trivial, Result<Means, String>)>,
 }
 
 impl Material {

@@ -48,7 +48,7 @@ fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -
     let clusterers = results.clusterers();
     let room = 0.04 * (high - low).max(1.0);
     let (low, high) = (low - room, high + room);
-    let scale = Scale::linear([low, high], [LABEL, WIDTH - 8.0]);
+    let scale = Scale::linear([low, high], [LABEL, WIDTH - 14.0]);
     let bottom = 6.0 + ROW * clusterers.len() as f64;
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
         let value = 100.0 * material.trivial(data, which, metric)?;

@@ -142,7 +142,7 @@ fn tests(results: &Results, metrics: &[&str]) -> Markup {
             @for (at, metric) in metrics.iter().enumerate() {
                 details open[at == 0] {
                     summary { (metric_name(metric)) }
-                    div.figures {
+                    div.figures.wide[clusterers.len() > 6] {
                         @for data in results.data() {
                             figure {
                                 table.pairs {
