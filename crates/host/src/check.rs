@@ -58,6 +58,13 @@ pub(crate) struct PlannedClusterer {
     pub(crate) variants: Vec<Variant>,
 }
 
+impl PlannedClusterer {
+    /// Whether it is given the true sets.
+    pub(crate) fn knows_truth(&self) -> bool {
+        self.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    }
+}
+
 /// A clusterer with all parameters chosen.
 #[derive(Debug)]
 pub(crate) struct Variant {
@@ -252,9 +259,10 @@ fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>)
     }
 }
 
-struct Checker<'a> {
-    environment: &'a Environment,
-    problems: &'a mut Vec<Problem>,
+/// Makes components and collects what is wrong with them.
+pub(crate) struct Checker<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) problems: &'a mut Vec<Problem>,
 }
 
 /// A component that could be made.
@@ -349,7 +357,7 @@ impl Checker<'_> {
         PlannedClusterer { name: clusterer.name.clone(), variants }
     }
 
-    fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
+    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
         let mut recipes = Vec::new();
         let mut metrics: Vec<Metric> = Vec::new();
         for component in evaluators {
@@ -403,7 +411,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
+    pub(crate) fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -558,9 +566,7 @@ fn check_dataset(
     if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
         return;
     }
-    let clusterer = clusterers.iter().find(|clusterer| {
-        clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
-    });
+    let clusterer = clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
     if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);

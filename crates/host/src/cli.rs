@@ -57,6 +57,10 @@ pub(crate) enum Command {
     TestPlugin(TestPluginArgs),
     /// Print a JSON Schema of pipeline files, for editors, that knows all components found.
     Schema,
+    /// Make one self-contained HTML page of a run, or Markdown tables of several.
+    Report(ReportArgs),
+    /// Compare two runs trial by trial: what got significantly better or worse.
+    Diff(DiffArgs),
     /// Print a completion script.
     Completions {
         /// The shell.
@@ -190,6 +194,47 @@ pub(crate) struct TestPluginArgs {
     /// The number of a component: a test of its own, which reports to the one that started it.
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) worker: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Results folders; a page shows one, Markdown any number.
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+    /// The file to write [default: DIR/report.html; Markdown goes to stdout].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
+    #[arg(long, value_name = "DATA/TRIAL")]
+    pub(crate) cell: Vec<String>,
+    /// A TOML file of numbers to stand beside ours, such as a paper's (Markdown only).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    /// What to make.
+    #[arg(long, value_enum, default_value_t = Pages::Html)]
+    pub(crate) format: Pages,
+}
+
+/// What `report` can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Pages {
+    /// A page with figures.
+    Html,
+    /// Tables in Markdown.
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The results folder to start from.
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The results folder to compare with it.
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Format of the comparison on stdout.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
 }
 
 /// A number of bytes with an optional unit: kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Preference {
     /// This similarity.
     Value(f64),
-    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`.
+    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`; or `"column"`,
+    /// what the data says of each example.
     Percentile(String),
     /// Whatever leads to a number of clusters.
     Target(Target),
@@ -47,6 +48,8 @@ pub enum Rule {
     Clusters(usize),
     /// This similarity times the number of examples.
     PerExample(f64),
+    /// Of every example what the data says.
+    Column,
 }
 
 impl Default for Preference {
@@ -65,7 +68,7 @@ impl Preference {
         let wrong = |found: &dyn std::fmt::Display| {
             Error::new(format!(
                 "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \
-                 {{ k = … }} or {{ per_example = … }}, found {found}"
+                 \"column\", {{ k = … }} or {{ per_example = … }}, found {found}"
             ))
         };
         match self {
@@ -76,6 +79,7 @@ impl Preference {
                 Ok(Rule::PerExample(*per_example))
             }
             Self::PerExample(PerExample { per_example }) => Err(wrong(per_example)),
+            Self::Percentile(text) if text == "column" => Ok(Rule::Column),
             Self::Percentile(text) if text == "median" => Ok(Rule::Percentile(50.0)),
             Self::Percentile(text) => text
                 .strip_prefix('p')
@@ -161,6 +165,7 @@ mod tests {
         assert_eq!(Preference::Target(Target { k: 5 }).rule(), Ok(Rule::Clusters(5)));
         let per_example = -2.0 / 150.0;
         assert_eq!(Preference::PerExample(PerExample { per_example }).rule(), Ok(Rule::PerExample(per_example)));
+        assert_eq!(rule("column"), Ok(Rule::Column));
         for (text, percent) in [("p0", 0.0), ("p10", 10.0), ("p99.5", 99.5), ("p100", 100.0)] {
             assert_eq!(rule(text), Ok(Rule::Percentile(percent)));
         }
@@ -184,8 +189,8 @@ mod tests {
     fn other_texts_are_refused_with_what_would_do() {
         assert_eq!(
             rule("p101").unwrap_err().to_string(),
-            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", { k = … } or \
-             { per_example = … }, found \"p101\""
+            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+             { k = … } or { per_example = … }, found \"p101\""
         );
         for text in ["", "p", "p-1", "p1e1", "pnan", "10", "Median", "p 10", "p1.2.3"] {
             assert!(rule(text).unwrap_err().to_string().ends_with(&format!("found {text:?}")), "{text}");

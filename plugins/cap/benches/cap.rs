@@ -6,8 +6,7 @@
 
 use std::time::Instant;
 
-use compflow_api::Component;
-use compflow_api::{Clusterer, Composer, Embeddings, Result, Services, Task};
+use compflow_api::{Clusterer, Component, Composer, Embeddings, Result, Services, Task};
 use compflow_cap::{Cap, Params, Preference};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};
@@ -59,8 +58,11 @@ fn cluster(
     let task = Task { degree, composer: Some(&Sum), ..Task::new(Embeddings::new(values, DIM)) };
     let services = Services { threads: THREADS, memory, ..Services::none() };
     let preference = Preference::Value(-0.2 * values.len() as f64 / DIM as f64);
-    let convergence_iter = iterations.map(|_| usize::MAX);
-    let params = Params { preference, max_iter: iterations, convergence_iter, ..params };
+    let params = Params { preference, ..params };
+    let params = match iterations {
+        Some(max_iter) => Params { max_iter, fixed_iterations: true, ..params },
+        None => params,
+    };
     let cap = Cap::new(params, &services).unwrap();
     let mut said = String::new();
     let time = seconds(|| {

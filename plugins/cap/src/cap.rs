@@ -39,47 +39,66 @@ const SUBSET: usize = 1000;
 /// similarities (minus distances) highest, of which the preference is each exemplar's own: it is what a further
 /// exemplar costs, while compositions are free. As it is paid once per exemplar while the others are summed up over all
 /// examples, a number that is right for some examples is too high for more of them; `{ per_example = … }` is not.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of the
     /// similarities of all examples to each other (those with themselves, 0, included), `{ k = 5 }` to search for what
-    /// gives that many singletons, or `{ per_example = -0.013 }`, which is multiplied with the number of examples that
-    /// pass messages.
+    /// gives that many singletons, `{ per_example = -0.013 }`, which is multiplied with the number of examples that pass
+    /// messages, or `"column"` for what the data's column `preference` says of each example.
     pub preference: Preference,
-    /// How much of a message is kept in an iteration; 0.65 unless `preset` says otherwise. With a number of singletons
-    /// as `preference`, it is raised up to 0.95 where messages oscillate.
+    /// How much of a message is kept in an iteration. With a number of singletons as `preference`, it is raised up to
+    /// 0.95 where messages oscillate.
     #[schemars(extend("minimum" = 0.0, "exclusiveMaximum" = 1.0))]
-    pub damping: Option<f64>,
-    /// Iterations at most; 200 unless `preset` says otherwise. With a number of singletons as `preference`, for each of
-    /// up to 20 preferences tried.
+    pub damping: f64,
+    /// Iterations at most. With a number of singletons as `preference`, for each of up to 20 preferences tried.
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
-    /// It stops after so many iterations in which no example chose another composition; 15 if not given.
+    pub max_iter: usize,
+    /// It has converged, and stops, after so many iterations in which no example chose another composition.
     #[schemars(range(min = 1))]
-    pub convergence_iter: Option<usize>,
-    /// Where damping, iterations and `extension` come from if they are not given.
-    pub preset: Option<Preset>,
+    pub convergence_iter: usize,
+    /// Whether all `max_iter` iterations are done, converged or not.
+    pub fixed_iterations: bool,
     /// Clusters so many examples, drawn at random, and then gives every example a composition of their exemplars.
     #[schemars(range(min = 1))]
     pub subset: Option<usize>,
-    /// How the examples outside of `subset` are given a composition; by the nearest exemplar unless `preset` says
-    /// otherwise.
-    pub extension: Option<Extension>,
+    /// How the examples outside of `subset` are given a composition.
+    pub extension: Extension,
     /// Lets all examples pass messages, but only so many of them become exemplars: any one, and then always the one
     /// that is farthest from those before.
     #[schemars(range(min = 1))]
     pub candidates: Option<usize>,
+    /// Values for what is not given.
+    pub preset: Option<Preset>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            preference: Preference::default(),
+            damping: 0.65,
+            max_iter: 200,
+            convergence_iter: 15,
+            fixed_iterations: false,
+            subset: None,
+            extension: Extension::NearestExemplar,
+            candidates: None,
+            preset: None,
+        }
+    }
 }
 
 /// Values of the paper, and of the code behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Damping 0.65, and the nearest exemplar for examples outside of a subset.
+    /// As in the paper.
+    #[schemars(extend("values" = { "damping": 0.65, "extension": "nearest-exemplar" }))]
     Paper,
-    /// Damping 0.85, 60 iterations even if nothing changes any more, and the composition of the nearest point of a
-    /// subset.
+    /// As in the authors' code.
+    #[schemars(extend("values" = {
+        "damping": 0.85, "max_iter": 60, "fixed_iterations": true, "extension": "nearest-member"
+    }))]
     AuthorsCode,
 }
 
@@ -122,24 +141,15 @@ impl Component for Cap {
         if params.subset.is_some() && params.candidates.is_some() {
             return Err(Error::new("`subset` and `candidates` exclude each other, found both"));
         }
-        let (damping, max_iter, fixed, extension) = match params.preset {
-            None | Some(Preset::Paper) => (0.65, 200, false, Extension::NearestExemplar),
-            Some(Preset::AuthorsCode) => (0.85, 60, true, Extension::NearestMember),
-        };
         let setting = Setting {
             rule: params.preference.rule()?,
-            damping: params.damping.unwrap_or(damping),
-            max_iter: params.max_iter.unwrap_or(max_iter),
-            convergence_iter: params.convergence_iter.unwrap_or(15),
-            fixed: fixed && params.convergence_iter.is_none(),
+            damping: params.damping,
+            max_iter: params.max_iter,
+            convergence_iter: params.convergence_iter,
+            fixed_iterations: params.fixed_iterations,
         };
-        Ok(Self {
-            setting,
-            extension: params.extension.unwrap_or(extension),
-            subset: params.subset,
-            candidates: params.candidates,
-            budget: services.memory,
-        })
+        let Params { extension, subset, candidates, .. } = params;
+        Ok(Self { setting, extension, subset, candidates, budget: services.memory })
     }
 }
 
@@ -196,7 +206,10 @@ impl Cap {
         let mut drawn: Vec<u32> = rand::seq::index::sample(&mut rng, n, m).iter().map(|row| row as u32).collect();
         drawn.sort_unstable();
         let values: Vec<f32> = drawn.iter().flat_map(|&row| task.embeddings.row(row as usize)).copied().collect();
-        let of_subset = Task { embeddings: Embeddings::new(&values, dim), truth: None, ..*task };
+        let preferences: Option<Vec<f32>> =
+            task.preferences.map(|given| drawn.iter().map(|&row| given[row as usize]).collect());
+        let embeddings = Embeddings::new(&values, dim);
+        let of_subset = Task { embeddings, truth: None, preferences: preferences.as_deref(), ..*task };
         let mut found = self.setting.solve(&of_subset, m, services)?;
 
         services.require_memory(extension_memory(n, dim), "cluster fewer examples")?;

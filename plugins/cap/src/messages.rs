@@ -25,7 +25,7 @@ mod tests;
 
 use compflow_api::{Result, Services};
 use compflow_kernels::workers::Workers;
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use crate::compositions::LANES;
 use crate::row::{Choice, Row, SINGLE, highest};
@@ -206,17 +206,17 @@ struct Stored<'a, 'b> {
     values: &'a [f32],
 }
 
-impl NullaryFnOnce for Stored<'_, '_> {
+impl WithSimd for Stored<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let compositions = &self.pass.similarities.compositions;
         let stride = compositions.vectors() * LANES;
         let mut maxima = Row::new(width(self.pass.columns.own.len()), compositions.len());
         for at in 0..self.pass.choices.len() {
             self.pass.begin(at, &mut maxima);
-            maxima.take(compositions, 0..compositions.len(), &self.values[at * stride..][..stride]);
+            maxima.take(simd, compositions, 0..compositions.len(), &self.values[at * stride..][..stride]);
             self.pass.end(at, &maxima);
         }
     }
@@ -249,11 +249,11 @@ struct Recomputed<'a, 'b> {
 /// Rows whose similarities to a tile are computed before they are looked at.
 const GROUP: usize = 8;
 
-impl NullaryFnOnce for Recomputed<'_, '_> {
+impl WithSimd for Recomputed<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let compositions = &self.pass.similarities.compositions;
         let (vectors, segments) = (&self.tiles[self.tile], compositions.tiles()[self.tile].segments.clone());
         let stride = vectors.len() * LANES;
@@ -263,7 +263,7 @@ impl NullaryFnOnce for Recomputed<'_, '_> {
             let rows = rows.slice(self.pass.first + group * GROUP, maxima.len());
             rows.similarities(vectors, self.buffer, stride);
             for (maxima, values) in maxima.iter_mut().zip(self.buffer.chunks_exact(stride)) {
-                maxima.take(compositions, segments.clone(), values);
+                maxima.take(simd, compositions, segments.clone(), values);
             }
         }
     }

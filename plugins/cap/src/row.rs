@@ -10,6 +10,11 @@
 //! all unless k is in the composition c* that has it; for those at most d members the segments' two highest tell what
 //! is left without k, and only segments whose highest is above the best so far are looked at.
 
+use std::ops::Range;
+
+use pulp::Simd;
+use pulp::bytemuck::{cast, cast_slice};
+
 use crate::compositions::{Compositions, LANES};
 
 /// No segment: the choice is a single candidate.
@@ -64,46 +69,52 @@ impl Row {
 
     /// Takes in the similarities to all compositions of some segments, the first of which is `start`.
     #[inline(always)]
-    pub(crate) fn take(&mut self, compositions: &Compositions, segments: std::ops::Range<usize>, values: &[f32]) {
+    pub(crate) fn take<S: Simd>(
+        &mut self,
+        simd: S,
+        compositions: &Compositions,
+        segments: Range<usize>,
+        values: &[f32],
+    ) {
         match compositions.stride() {
-            1 => self.take_rests::<1>(compositions, segments, values),
-            2 => self.take_rests::<2>(compositions, segments, values),
-            3 => self.take_rests::<3>(compositions, segments, values),
-            4 => self.take_rests::<4>(compositions, segments, values),
-            _ => self.take_rests::<0>(compositions, segments, values),
+            1 => self.take_rests::<S, 1>(simd, compositions, segments, values),
+            2 => self.take_rests::<S, 2>(simd, compositions, segments, values),
+            _ => self.take_rests::<S, 0>(simd, compositions, segments, values),
         }
     }
 
-    /// With rests of `N` members, or of any number if that is 0.
+    /// With rests of `N` members, or of any number if that is 0. Maxima are asked for by name, as comparisons would
+    /// become stores under a mask, which take many times as long.
     #[inline(always)]
-    fn take_rests<const N: usize>(
+    fn take_rests<S: Simd, const N: usize>(
         &mut self,
+        simd: S,
         compositions: &Compositions,
-        segments: std::ops::Range<usize>,
+        segments: Range<usize>,
         values: &[f32],
     ) {
         let stride = if N == 0 { compositions.stride() } else { N };
-        let (mut values, weights) = (values.as_chunks::<LANES>().0, self.weights.as_chunks::<LANES>().0);
-        let column = self.first.as_chunks_mut::<LANES>().0;
+        let (mut values, columns) = (S::as_simd_f32s(values).0, S::as_mut_simd_f32s(&mut self.first).0);
+        let vectors = S::as_simd_f32s(&self.weights).0;
         let rests = compositions.rests(segments.clone()).chunks_exact(stride);
         let maxima = self.highest[segments.clone()].iter_mut().zip(&mut self.second[segments]);
+        let lowest = simd.splat_f32s(f32::NEG_INFINITY);
         for (rest, (highest, second)) in rests.zip(maxima) {
-            let base = base(rest, &self.weights);
-            let (segment, behind) = values.split_at((rest[0] as usize).div_ceil(LANES));
+            let base = simd.splat_f32s(base(rest, &self.weights));
+            let (segment, behind) = values.split_at((rest[0] as usize).div_ceil(LANES) * (LANES / S::F32_LANES));
             values = behind;
-            let (mut one, mut two) = ([f32::NEG_INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
-            for ((similarities, weights), column) in segment.iter().zip(weights).zip(column.iter_mut()) {
-                let mut next = *column;
-                (next, one, two) = step(similarities, weights, base, next, one, two);
-                *column = next;
+            let (mut one, mut two) = (lowest, lowest);
+            for ((&similarities, &weights), column) in segment.iter().zip(vectors).zip(columns.iter_mut()) {
+                let without = simd.add_f32s(similarities, base);
+                let value = simd.add_f32s(without, weights);
+                *column = simd.max_f32s(*column, without);
+                two = simd.max_f32s(two, simd.min_f32s(one, value));
+                one = simd.max_f32s(one, value);
             }
-            let (one, two) = halve::<LANES, 4>(one, two);
-            let (one, two) = halve::<4, 2>(one, two);
-            let ([one], [two]) = halve::<2, 1>(one, two);
-            (*highest, *second) = (one, two);
+            (*highest, *second) = two_highest::<S>(one, two);
             for &member in rest {
                 let known = &mut self.rest[member as usize];
-                *known = larger(*known, one);
+                *known = larger(*known, *highest);
             }
         }
     }
@@ -172,26 +183,20 @@ fn base(rest: &[u32], weights: &[f32]) -> f32 {
     sum
 }
 
-/// One vector of similarities: the new highest of each column, and the two highest of each lane. By value, so that all
-/// stays in registers.
+/// The two highest of all lanes, given the two highest of each.
 #[inline(always)]
-fn step(
-    similarities: &[f32; LANES],
-    weights: &[f32; LANES],
-    base: f32,
-    column: [f32; LANES],
-    one: [f32; LANES],
-    two: [f32; LANES],
-) -> ([f32; LANES], [f32; LANES], [f32; LANES]) {
-    let (mut next_column, mut next_one, mut next_two) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        let without = similarities[lane] + base;
-        let value = without + weights[lane];
-        next_column[lane] = larger(column[lane], without);
-        next_two[lane] = larger(two[lane], smaller(one[lane], value));
-        next_one[lane] = larger(one[lane], value);
+fn two_highest<S: Simd>(one: S::f32s, two: S::f32s) -> (f32, f32) {
+    if S::F32_LANES == LANES {
+        let (one, two) = halve::<LANES, 4>(cast(one), cast(two));
+        let (one, two) = halve::<4, 2>(one, two);
+        let ([one], [two]) = halve::<2, 1>(one, two);
+        return (one, two);
     }
-    (next_column, next_one, next_two)
+    let (one, two) = ([one], [two]);
+    let (one, two): (&[f32], &[f32]) = (cast_slice(&one), cast_slice(&two));
+    one.iter().zip(two).fold((f32::NEG_INFINITY, f32::NEG_INFINITY), |(highest, second), (&one, &two)| {
+        (larger(highest, one), larger(smaller(highest, one), larger(second, two)))
+    })
 }
 
 /// The two highest of the lanes `n` and `n + HALF`.

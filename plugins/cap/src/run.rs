@@ -26,7 +26,7 @@ pub(crate) struct Setting {
     pub(crate) max_iter: usize,
     pub(crate) convergence_iter: usize,
     /// Whether all iterations are done, even if nothing changes any more.
-    pub(crate) fixed: bool,
+    pub(crate) fixed_iterations: bool,
 }
 
 /// What was found, and how.
@@ -86,6 +86,12 @@ impl Setting {
             Rule::PerExample(value) => vec![similarities.convert(value * n as f64); n],
             Rule::Percentile(percent) => vec![similarities.percentile(percent); n],
             Rule::Clusters(_) => Vec::new(),
+            Rule::Column => {
+                let given = task.preferences.ok_or_else(|| {
+                    Error::new("`preference` = \"column\", but the data's `columns` name no `preference`")
+                })?;
+                given.iter().map(|value| similarities.convert(f64::from(*value))).collect()
+            }
         };
         let run = if similarities.columns.len() == 1 || mean_distance == 0.0 {
             // Without differences there is nothing to send. For a number of clusters, whichever of the two that are
@@ -94,8 +100,12 @@ impl Setting {
             if let Rule::Clusters(k) = self.rule {
                 preferences = vec![if 2 * k > columns.len() + 1 { f64::from(f32::EPSILON) } else { 0.0 }; n];
             }
-            let apart = preferences[columns[0] as usize] > 0.0;
-            let exemplars = if apart { columns.clone() } else { columns[..1].to_vec() };
+            let best = columns.iter().copied().reduce(|best, row| {
+                if preferences[row as usize] > preferences[best as usize] { row } else { best }
+            });
+            let mut exemplars: Vec<u32> =
+                columns.iter().copied().filter(|&row| preferences[row as usize] > 0.0).collect();
+            exemplars.extend(best.filter(|_| exemplars.is_empty()));
             Run { exemplars, converged: true, undecided: false, trace: Vec::new() }
         } else {
             let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
@@ -156,7 +166,7 @@ impl Setting {
             same = if changed == 0 { same + 1 } else { 1 };
             exemplars = messages.exemplars();
             converged = same >= self.convergence_iter && !exemplars.is_empty();
-            if converged && !self.fixed {
+            if converged && !self.fixed_iterations {
                 break;
             }
         }

@@ -181,7 +181,10 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
 
     folder.write("p.toml", &(demanding.clone() + "\n[composer]\nuse = \"max\"\n"));
     let (stdout, _) = run(&folder, &["--format", "csv"], 0);
-    assert!(stdout.contains("made,demanding,cri,3,1,0,true,"), "given the truth it is perfect: {stdout}");
+    assert!(
+        stdout.contains("made,demanding,cri,3,1,0,false,"),
+        "given the truth it is perfect, and does not compete: {stdout}"
+    );
 
     let blind = demanding
         .replace("trials = 3 }", "trials = 3 }\ncolumns = { embedding = \"embedding\", trial = \"trial\" }");

@@ -94,12 +94,16 @@ fn optimum(task: &Task<'_>, preference: f64) -> f64 {
 }
 
 /// Rectangles, circles, both together, and triangles, which are as far from both together as `height`, in turns; and who
-/// is what. What triangles differ in is nearly the same for all rectangles and circles.
-fn shapes(height: f32, noise: f32, seed: u64) -> (Vec<f32>, Vec<Vec<u32>>) {
+/// is what. What triangles differ in is nearly the same for all rectangles and circles, and varies by `spread` for others.
+fn shapes(height: f32, noise: f32, spread: f32, seed: u64) -> (Vec<f32>, Vec<Vec<u32>>) {
     let centres = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, height]];
     let truth = [vec![0], vec![1], vec![0, 1], vec![2]];
     let noises = examples::uniform(80, 3, seed);
-    let noise = |class: usize, axis: usize| if class < 2 && axis == 2 { 0.1 * noise } else { noise };
+    let noise = |class: usize, axis: usize| match (class, axis) {
+        (0 | 1, 2) => 0.1 * noise,
+        (_, 2) => spread,
+        _ => noise,
+    };
     let value = |at: usize| centres[at / 3 % 4][at % 3] + noise(at / 3 % 4, at % 3) * noises[at];
     ((0..240).map(value).collect(), (0..80).map(|row| truth[row % 4].clone()).collect())
 }
@@ -116,11 +120,11 @@ fn agreement(found: &Sets, truth: &[Vec<u32>]) -> f64 {
 fn a_composition_that_overlaps_a_third_class_is_told_apart_and_not_by_affinity_propagation() {
     // Scenario 2 of the paper's figure 1.
     for seed in 0..5 {
-        let (values, truth) = shapes(0.3, 0.13, seed);
-        let cap = found(&task(&values, 3, 2), at(-1.3));
+        let (values, truth) = shapes(0.3, 0.05, 0.14, seed);
+        let cap = found(&task(&values, 3, 2), at(-1.4));
         assert!(agreement(&cap.assignments, &truth) > 0.95, "{seed}: {:?}", cap.clusters);
         // Affinity propagation at the same price has one cluster for both together and triangles.
-        let ap = found(&task(&values, 3, 1), at(-1.3));
+        let ap = found(&task(&values, 3, 1), at(-1.4));
         assert_eq!(ap.clusters.len(), 3);
         assert!((0..20).all(|row| ap.assignments[4 * row + 2] == ap.assignments[3]));
         assert!((0..20).all(|row| ap.assignments[4 * row + 3] == ap.assignments[3]));
@@ -164,12 +168,12 @@ proptest! {
         let values = examples::uniform(n, dim, seed);
         let mut task = task(&values, dim, degree);
         task.space.distance = if euclidean { Distance::Euclidean } else { Distance::SqEuclidean };
-        let mut params = Params { damping: Some(damping), max_iter: Some(max_iter), ..at(preference) };
+        let mut params = Params { damping, max_iter, ..at(preference) };
         match way {
             0 => (),
             1 => params.candidates = Some(n.div_ceil(2)),
             2 => params.subset = Some(n.div_ceil(2)),
-            _ => (params.subset, params.extension) = (Some(n.div_ceil(2)), Some(Extension::NearestMember)),
+            _ => (params.subset, params.extension) = (Some(n.div_ceil(2)), Extension::NearestMember),
         }
         let found = found(&task, params);
         let expected = objective(&task, &found, preference);
@@ -184,7 +188,7 @@ fn the_order_of_examples_does_not_matter() {
     // 7 has no divisor in common with 80.
     let moved = |row: usize| row * 7 % n;
     for (degree, seed) in [(1, 1), (2, 2), (3, 3)] {
-        let (values, _) = shapes(0.4, 0.2, seed);
+        let (values, _) = shapes(0.4, 0.2, 0.2, seed);
         let mut permuted = vec![0.0; n * dim];
         for row in 0..n {
             permuted[moved(row) * dim..][..dim].copy_from_slice(&values[row * dim..][..dim]);
@@ -230,7 +234,7 @@ fn neither_threads_nor_the_way_similarities_are_kept_change_anything() {
 
 #[test]
 fn equal_examples_stay_together() {
-    let (values, truth) = shapes(1.0, 0.1, 1);
+    let (values, truth) = shapes(1.0, 0.1, 0.1, 1);
     let (twice, truth) = ([&values[..], &values].concat(), [&truth[..], &truth].concat());
     for seed in 0..5 {
         let services = Services { seed, ..Services::none() };
@@ -242,7 +246,7 @@ fn equal_examples_stay_together() {
 
 #[test]
 fn a_number_of_singletons_is_reached() {
-    let (values, truth) = shapes(1.0, 0.1, 2);
+    let (values, truth) = shapes(1.0, 0.1, 0.1, 2);
     let three = found(&task(&values, 3, 2), target(3));
     assert!(agreement(&three.assignments, &truth) == 1.0);
     for k in [1, 2, 5, 9] {
@@ -253,7 +257,7 @@ fn a_number_of_singletons_is_reached() {
 
 #[test]
 fn preferences_may_grow_with_the_examples() {
-    let (values, _) = shapes(1.0, 0.1, 3);
+    let (values, _) = shapes(1.0, 0.1, 0.1, 3);
     let params = Params { preference: Preference::PerExample(PerExample { per_example: -2.0 / 80.0 }), ..at(0.0) };
     assert_eq!(found(&task(&values, 3, 2), params.clone()), found(&task(&values, 3, 2), at(-2.0)));
     // Only those that pass messages count.
@@ -263,7 +267,7 @@ fn preferences_may_grow_with_the_examples() {
 
 #[test]
 fn many_examples_follow_a_subset_or_candidates() {
-    let (values, truth) = shapes(1.0, 0.1, 4);
+    let (values, truth) = shapes(1.0, 0.1, 0.1, 4);
     let task = task(&values, 3, 2);
     let subset = found(&task, Params { subset: Some(40), ..at(-1.0) });
     assert!(agreement(&subset.assignments, &truth) == 1.0);
@@ -279,8 +283,8 @@ fn many_examples_follow_a_subset_or_candidates() {
 fn the_nearest_member_decides_if_asked_for() {
     // A subset of all but a few, so that whoever is outside has its nearest example in it.
     let values: Vec<f32> = (0..30).flat_map(|row| [(row % 3) as f32 * 10.0 + row as f32 / 100.0, 0.0]).collect();
-    let member = Some(Extension::NearestMember);
-    let of_subset = found(&task(&values, 2, 1), Params { subset: Some(12), extension: member, ..at(-5.0) });
+    let extension = Extension::NearestMember;
+    let of_subset = found(&task(&values, 2, 1), Params { subset: Some(12), extension, ..at(-5.0) });
     let by_class = |row: usize| &of_subset.assignments[row % 3];
     assert!((0..30).all(|row| &of_subset.assignments[row] == by_class(row)));
     assert_eq!(of_subset.clusters.len(), 3);
@@ -288,21 +292,42 @@ fn the_nearest_member_decides_if_asked_for() {
 
 #[test]
 fn presets_give_way_to_what_is_given() {
-    let from = |preset, damping| {
-        let cap = Cap::new(Params { preset, damping, ..Params::default() }, &Services::none()).unwrap();
-        let Setting { damping, max_iter, convergence_iter, fixed, .. } = cap.setting;
-        (damping, max_iter, convergence_iter, fixed, cap.extension)
+    let component = Registration::clusterer::<Cap>().component().unwrap();
+    let read = |params: &str| -> Params { serde_json::from_str(&component.effective(params)).unwrap() };
+    let from = |params: &str| {
+        let Params { damping, max_iter, convergence_iter, fixed_iterations, extension, .. } = read(params);
+        (damping, max_iter, convergence_iter, fixed_iterations, extension)
     };
     let (exemplar, member) = (Extension::NearestExemplar, Extension::NearestMember);
-    assert_eq!(from(None, None), (0.65, 200, 15, false, exemplar));
-    assert_eq!(from(Some(Preset::Paper), None), (0.65, 200, 15, false, exemplar));
-    assert_eq!(from(Some(Preset::AuthorsCode), None), (0.85, 60, 15, true, member));
-    assert_eq!(from(Some(Preset::AuthorsCode), Some(0.7)), (0.7, 60, 15, true, member));
+    assert_eq!(from("{}"), (0.65, 200, 15, false, exemplar));
+    assert_eq!(from(r#"{"preset": "paper"}"#), (0.65, 200, 15, false, exemplar));
+    assert_eq!(from(r#"{"preset": "authors-code"}"#), (0.85, 60, 15, true, member));
+    assert_eq!(from(r#"{"preset": "authors-code", "damping": 0.7}"#), (0.7, 60, 15, true, member));
 
-    let (values, _) = shapes(1.0, 0.1, 5);
-    let params = Params { preset: Some(Preset::AuthorsCode), ..at(-2.0) };
-    let diagnostics = found(&task(&values, 3, 2), params).diagnostics;
+    let (values, _) = shapes(1.0, 0.1, 0.1, 5);
+    let diagnostics =
+        found(&task(&values, 3, 2), read(r#"{"preset": "authors-code", "preference": -2}"#)).diagnostics;
     assert_eq!((diagnostics.iterations, diagnostics.converged), (60, true));
+}
+
+#[test]
+fn preferences_may_come_from_the_data() {
+    let (values, truth) = shapes(1.0, 0.1, 0.1, 6);
+    let params = || Params { preference: Preference::Percentile("column".to_owned()), ..Params::default() };
+    let refused = cluster(&task(&values, 3, 2), params(), &Services::none()).unwrap_err().to_string();
+    assert_eq!(refused, "`preference` = \"column\", but the data's `columns` name no `preference`");
+    let equal = [-2.0; 80];
+    let with = Task { preferences: Some(&equal), ..task(&values, 3, 2) };
+    assert_eq!(found(&with, params()), found(&with, at(-2.0)));
+    // Only one of each class may be an exemplar.
+    let mut few = [-100.0; 80];
+    (4..8).for_each(|row| few[row] = -2.0);
+    let with = Task { preferences: Some(&few), ..with };
+    let some = found(&with, params());
+    assert!(agreement(&some.assignments, &truth) == 1.0);
+    assert_eq!(some.exemplars.concat().iter().filter(|row| !(4..8).contains(*row)).count(), 0);
+    let of_subset = found(&with, Params { subset: Some(79), ..params() });
+    assert!(agreement(&of_subset.assignments, &truth) > 0.9);
 }
 
 #[test]
@@ -328,7 +353,7 @@ fn what_did_not_converge_is_usable_and_says_so() {
     let services = Services { host: &host, ..Services::none() };
     let values = examples::uniform(40, 2, 6);
     for (preference, max_iter) in [(-1000.0, 1), (-0.1, 14)] {
-        let params = Params { max_iter: Some(max_iter), ..at(preference) };
+        let params = Params { max_iter, ..at(preference) };
         let found = cluster(&task(&values, 2, 2), params, &services).unwrap();
         assert!(!found.diagnostics.converged);
     }
@@ -356,7 +381,7 @@ fn few_or_equal_examples_are_clustered() {
 
 #[test]
 fn huge_and_tiny_values_do_not_overflow() {
-    let (values, truth) = shapes(1.0, 0.1, 7);
+    let (values, truth) = shapes(1.0, 0.1, 0.1, 7);
     for unit in [1e-25, 1e35] {
         let values: Vec<f32> = values.iter().map(|value| value * unit).collect();
         let found = found(&task(&values, 3, 2), target(3));
@@ -399,7 +424,7 @@ fn work_that_is_no_longer_wanted_stops() {
     for (threads, patience) in [(1, 1), (2, 3)] {
         let host = Watcher::new(patience);
         let services = Services { host: &host, threads, ..Services::none() };
-        let params = Params { max_iter: Some(1_000_000), convergence_iter: Some(1_000_000), ..at(-1.0) };
+        let params = Params { max_iter: 1_000_000, convergence_iter: 1_000_000, ..at(-1.0) };
         assert_eq!(cluster(&task(&values, 3, 2), params, &services).unwrap_err(), Error::Cancelled);
         assert_eq!(host.reports.lock().unwrap().len(), patience);
     }
