@@ -126,6 +126,15 @@ fn parameters(component: &ForeignComponent) -> Value {
     let mut schema: Value = serde_json::from_str(component.schema).unwrap_or_default();
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
+        // What must be given may also come from a preset.
+        let has_preset = object.get("properties").is_some_and(|properties| properties.get("preset").is_some());
+        if let Some(required) = object.remove("required") {
+            match has_preset {
+                true => object
+                    .insert("anyOf".to_owned(), json!([{ "required": required }, { "required": ["preset"] }])),
+                false => object.insert("required".to_owned(), required),
+            };
+        }
     }
     rebase(&mut schema, &definition(component));
     if component.kind == Kind::Clusterer {

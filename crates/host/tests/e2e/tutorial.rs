@@ -45,7 +45,8 @@ fn the_tutorial_in_rust_works() {
     assert!(stdout.ends_with("18 passed, 0 failed, 0 skipped\n"), "{stdout}");
     let schema = std::fs::read_to_string(folder.path("empty/stripes/compflow.schema.json")).unwrap();
     assert!(schema.contains("\"clusterer.stripes\""), "the schema knows the new component");
-    assert!(folder.path("empty/stripes/results/stripes/summary.parquet").exists());
+    let report = std::fs::read_to_string(folder.path("empty/stripes/results/stripes/report.html")).unwrap();
+    assert!(report.contains("stripes") && report.contains("made-up"), "the result is in a report");
 }
 
 #[test]
