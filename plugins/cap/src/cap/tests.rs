@@ -435,7 +435,7 @@ fn many_examples_are_approximated_unless_all_are_candidates() {
     let approach = |params: Params, n, degree| Cap::new(params, &Services::none()).unwrap().approach(n, degree);
     assert_eq!(approach(Params::default(), 1500, 2), Approach::Exact);
     assert_eq!(approach(Params::default(), 250, 3), Approach::Exact);
-    assert_eq!(approach(Params::default(), 7500, 2), Approach::Subset(SUBSET));
+    assert_eq!(approach(Params::default(), 7500, 2), Approach::Candidates(CANDIDATES));
     assert_eq!(approach(Params::default(), 7500, 1), Approach::Exact);
     assert_eq!(approach(Params { candidates: Some(7500), ..Params::default() }, 7500, 2), Approach::Exact);
     assert_eq!(
