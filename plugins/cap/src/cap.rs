@@ -28,8 +28,9 @@ use crate::solution::{Examples, Solution};
 
 /// So many similarities are compared if nothing is said: 1,580 examples with pairs, 330 with triples.
 const EXACT: u64 = 2_000_000_000;
-/// How many examples are clustered first if there are more similarities than that.
-const SUBSET: usize = 1000;
+/// How many candidates there are if there are more similarities than that: it measures better than a subset, see
+/// docs/cap.md.
+const CANDIDATES: usize = 150;
 
 /// Compositional affinity propagation: finds exemplars among the examples, and which examples belong to unions of
 /// several of them.
@@ -192,7 +193,7 @@ impl Cap {
             (Some(m), _) if m < n => Approach::Subset(m),
             (_, Some(m)) if m < n => Approach::Candidates(m),
             (None, None) if count_sets(n, degree).saturating_mul(n as u64) > EXACT => {
-                Approach::Subset(SUBSET.min(n))
+                Approach::Candidates(CANDIDATES.min(n))
             }
             _ => Approach::Exact,
         }

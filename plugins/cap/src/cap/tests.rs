@@ -121,10 +121,10 @@ fn a_composition_that_overlaps_a_third_class_is_told_apart_and_not_by_affinity_p
     // Scenario 2 of the paper's figure 1.
     for seed in 0..5 {
         let (values, truth) = shapes(0.3, 0.05, 0.14, seed);
-        let cap = found(&task(&values, 3, 2), at(-1.4));
+        let cap = found(&task(&values, 3, 2), target(3));
         assert!(agreement(&cap.assignments, &truth) > 0.95, "{seed}: {:?}", cap.clusters);
-        // Affinity propagation at the same price has one cluster for both together and triangles.
-        let ap = found(&task(&values, 3, 1), at(-1.4));
+        // Affinity propagation with as many exemplars has one cluster for both together and triangles.
+        let ap = found(&task(&values, 3, 1), target(3));
         assert_eq!(ap.clusters.len(), 3);
         assert!((0..20).all(|row| ap.assignments[4 * row + 2] == ap.assignments[3]));
         assert!((0..20).all(|row| ap.assignments[4 * row + 3] == ap.assignments[3]));
@@ -435,7 +435,7 @@ fn many_examples_are_approximated_unless_all_are_candidates() {
     let approach = |params: Params, n, degree| Cap::new(params, &Services::none()).unwrap().approach(n, degree);
     assert_eq!(approach(Params::default(), 1500, 2), Approach::Exact);
     assert_eq!(approach(Params::default(), 250, 3), Approach::Exact);
-    assert_eq!(approach(Params::default(), 7500, 2), Approach::Subset(SUBSET));
+    assert_eq!(approach(Params::default(), 7500, 2), Approach::Candidates(CANDIDATES));
     assert_eq!(approach(Params::default(), 7500, 1), Approach::Exact);
     assert_eq!(approach(Params { candidates: Some(7500), ..Params::default() }, 7500, 2), Approach::Exact);
     assert_eq!(
