@@ -253,7 +253,9 @@ typedef struct CompflowComponent {
   struct CompflowStr summary;
   // Markdown; may be empty.
   struct CompflowStr documentation;
-  // JSON Schema of the parameters, an object schema in which every optional property has its `default`.
+  // JSON Schema of the parameters, an object schema in which every optional property has its `default`. The
+  // alternatives of a property `preset` may have `values`: an object of what `create` takes for other properties
+  // that are not given.
   struct CompflowStr schema;
   // Makes an instance from parameters, a JSON object. Validates all of them; does no work on data.
   // On success the caller owns `*instance` and ends it with `destroy`.
