@@ -113,12 +113,13 @@ fn describe(path: &str, component: &ForeignComponent) -> String {
     text + "\n" + &example(component, &parameters)
 }
 
-/// A table to paste into a pipeline, with every parameter at its default or, if it has none, at its example.
+/// A table to paste into a pipeline, with every parameter at its example or, if it has none, at its default.
 fn example(component: &ForeignComponent, parameters: &[Parameter]) -> String {
     let params: Vec<String> = parameters
         .iter()
         .filter_map(|Parameter { name, kind, default, example, .. }| {
-            let value = match (default.as_ref().filter(|value| !value.is_null()).or(example.as_ref()), default) {
+            let value = example.as_ref().or(default.as_ref().filter(|value| !value.is_null()));
+            let value = match (value, default) {
                 (Some(value), _) => to_toml(value),
                 (None, Some(_)) => return None,
                 (None, None) => placeholder(kind),

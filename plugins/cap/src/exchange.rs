@@ -67,9 +67,8 @@ impl Examples<'_> {
         let rooms: Vec<Vec<u32>> = std::iter::once(Vec::new()).chain(rooms).collect();
         let arch = Arch::new();
         let gains = self.workers().map(newcomers.chunks(CHUNK), |newcomers| {
-            let together = |room: &Vec<u32>| -> Sets {
-                newcomers.iter().map(|row| [&room[..], &[*row]].concat()).collect()
-            };
+            let together =
+                |room: &Vec<u32>| -> Sets { newcomers.iter().map(|row| [&room[..], &[*row]].concat()).collect() };
             let vectors = rooms.iter().map(|room| self.compose(&together(room))).collect::<Result<Vec<_>>>()?;
             let mut gains = vec![0.0; newcomers.len()];
             for (block, current) in similarities.chunks(ROWS).enumerate() {

@@ -131,7 +131,11 @@ impl Setting {
         };
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let solution = examples.refine(run.exemplars.clone(), &similarities.columns, matches!(self.rule, Rule::Clusters(_)))?;
+        let solution = examples.refine(
+            run.exemplars.clone(),
+            &similarities.columns,
+            matches!(self.rule, Rule::Clusters(_)),
+        )?;
         self.warn(&run, solution.exemplars.len(), n, services);
         let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
         Ok(Found { solution, preferences, converged: run.converged, trace })

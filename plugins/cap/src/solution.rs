@@ -214,8 +214,7 @@ impl<'a> Examples<'a> {
             }
             let candidates = &members[at];
             let values = self.workers.map(candidates.chunks(CHUNK), |candidates| {
-                let mut values: Vec<f64> =
-                    candidates.iter().map(|&row| self.preference(row)).collect();
+                let mut values: Vec<f64> = candidates.iter().map(|&row| self.preference(row)).collect();
                 for &set in affected {
                     self.services.check_cancelled()?;
                     let alternatives = candidates.iter().map(|&candidate| {

@@ -34,6 +34,7 @@ const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distanc
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// The clusterer that finds the preliminary clusters: any but this one.
+    #[schemars(example = serde_json::json!({ "use": "ac", "params": { "k": 15 } }))]
     pub base: Base,
     /// A cluster nearer than this to a composition of others is called that composition: a distance in the pipeline's
     /// space, or `"auto"`, which finds it among the distances of the clusters.
