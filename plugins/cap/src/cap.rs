@@ -175,14 +175,14 @@ impl Clusterer for Cap {
         }
         match self.approach(n, task.degree) {
             Approach::Exact => Ok(clustering(self.setting.solve(task, n, services)?)),
-            Approach::Candidates(m) => Ok(clustering(self.setting.solve(task, m, services)?)),
-            Approach::Subset(m) => {
-                if self.subset.is_none() {
-                    services
-                        .log(Level::Info, format!("cap clusters a subset of {m} first, as {n} examples are many"));
+            Approach::Candidates(m) => {
+                if self.candidates.is_none() {
+                    let text = format!("cap lets {m} of the {n} examples be candidates, as there are many");
+                    services.log(Level::Info, text);
                 }
-                self.extend(m, task, services)
+                Ok(clustering(self.setting.solve(task, m, services)?))
             }
+            Approach::Subset(m) => self.extend(m, task, services),
         }
     }
 }
