@@ -223,7 +223,7 @@ impl Clustering {
         require(self.memberships.len().is_multiple_of(rows), &|| {
             format!("{} memberships are not equally many for {rows} examples", self.memberships.len())
         })?;
-        let width = self.memberships.len() / rows;
+        let width = self.memberships.len().checked_div(rows).unwrap_or(0);
         let members = self.clusters.values().iter().max().map_or(0, |most| *most as usize + 1);
         require(self.memberships.is_empty() || members <= width, &|| {
             format!("{width} memberships per example are too few for clusters numbered up to {}", members - 1)

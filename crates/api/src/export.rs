@@ -459,6 +459,7 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
     unsafe {
         enter::<C>(instance, host, |clusterer| {
             let task = read_sized(task);
+            require_examples(task.rows, task.dim)?;
             let composer = task.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
             let truth = task.truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
             let (rows, dim) = (task.rows, task.dim);
@@ -474,6 +475,11 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
             hand_back(clustering, out)
         })
     }
+}
+
+/// A caller that keeps its promise has examples; one that does not must not make every clusterer divide by zero.
+fn require_examples(rows: u64, dim: u64) -> Result<()> {
+    if rows > 0 && dim > 0 { Ok(()) } else { Err(Error::new("there are no examples to cluster")) }
 }
 
 /// # Safety
@@ -516,7 +522,7 @@ unsafe extern "C" fn streams<C: Component + Clusterer>(instance: *mut c_void) ->
 /// The caller's examples, as [`Rows`].
 struct CallersRows {
     ctx: *mut c_void,
-    pass: Option<PassFn>,
+    pass: PassFn,
     len: usize,
     dim: usize,
     /// One pass at a time.
@@ -566,11 +572,10 @@ impl Rows for CallersRows {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut each = Each { each, dim: self.dim as u64, failed: None };
         let mut why = String::new();
-        let pass = self.pass.ok_or_else(|| Error::new("the caller lacks the function `pass`"))?;
         // SAFETY: the task is valid for the call in which this exists; the sinks are as the functions expect.
         let status = unsafe {
             let (each, why) = (std::ptr::from_mut(&mut each).cast(), std::ptr::from_mut(&mut why).cast());
-            pass(self.ctx, take_batch, each, collect_text, why)
+            (self.pass)(self.ctx, take_batch, each, collect_text, why)
         };
         match (status, each.failed) {
             (_, Some(error)) => Err(error),
@@ -591,6 +596,7 @@ unsafe extern "C" fn cluster_stream<C: Component + Clusterer>(
     unsafe {
         enter::<C>(instance, host, |clusterer| {
             let raw = read_sized(task);
+            require_examples(raw.rows, raw.dim)?;
             let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
             let (len, dim) = (raw.rows as usize, raw.dim as usize);
             let rows = CallersRows { ctx: raw.ctx, pass: raw.pass, len, dim, turn: Mutex::new(()) };

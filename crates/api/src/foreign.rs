@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
@@ -456,12 +456,17 @@ impl Loader for ForeignLoader {
             // SAFETY: the arguments are as `RawLoaderMethods::load` says.
             unsafe { load(self.0.raw, &raw, host, &mut stream) }
         })?;
-        Ok(Box::new(Checked(catch(|| Ok(RecordBatchStreamReader::try_new(stream)?))?)))
+        Ok(Box::new(Checked(catch(|| Ok(StreamReader::try_new(stream)?))?)))
     }
 }
 
+/// Arrow's reader of streams, under the name that all versions have.
+#[expect(clippy::allow_attributes, reason = "an expectation would not be met by all versions")]
+#[allow(deprecated, reason = "the other name is from version 60.1")]
+type StreamReader = arrow_array::ffi_stream::ArrowArrayStreamReader;
+
 /// Batches of another library, each found well-formed before it is handed on.
-struct Checked(RecordBatchStreamReader);
+struct Checked(StreamReader);
 
 impl Iterator for Checked {
     type Item = Result<RecordBatch, ArrowError>;
@@ -552,6 +557,16 @@ fn require_rows(dim: usize, lens: &[usize]) -> Result<u64> {
     Ok((lens[0] / dim) as u64)
 }
 
+/// What an error begins with that is about what a component returned, in contrast to one that it reported itself.
+pub const IMPOSSIBLE: &str = "an impossible result";
+
+/// Takes over a clustering, found to be one of these examples.
+fn possible(out: RawClustering, examples: &dyn Rows) -> Result<Clustering> {
+    let clustering = Clustering::try_from(out);
+    let checked = clustering.and_then(|clustering| clustering.check_rows(examples).map(|()| clustering));
+    checked.map_err(|error| error.context(IMPOSSIBLE))
+}
+
 impl Clusterer for ForeignClusterer {
     fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
         let Some(memory) = self.methods().memory else { return 0 };
@@ -580,9 +595,7 @@ impl Clusterer for ForeignClusterer {
             // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
             unsafe { cluster(self.0.raw, &raw, host, &mut out) }
         })?;
-        let clustering = Clustering::try_from(out)?;
-        clustering.check(task)?;
-        Ok(clustering)
+        possible(out, &task.embeddings)
     }
 
     fn streams(&self) -> bool {
@@ -603,7 +616,7 @@ impl Clusterer for ForeignClusterer {
             distance: task.space.distance as u32,
             composer: composer.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             ctx: std::ptr::from_ref(&task.rows).cast_mut().cast(),
-            pass: Some(on_pass),
+            pass: on_pass,
         };
         let cluster_stream = required(self.methods().cluster_stream, "cluster_stream")?;
         let mut out = RawClustering::empty();
@@ -611,9 +624,7 @@ impl Clusterer for ForeignClusterer {
             // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
             unsafe { cluster_stream(self.0.raw, &raw, host, &mut out) }
         })?;
-        let clustering = Clustering::try_from(out)?;
-        clustering.check_rows(task.rows)?;
-        Ok(clustering)
+        possible(out, task.rows)
     }
 }
 

@@ -76,7 +76,9 @@
 //! # Ok::<(), compflow_api::Error>(())
 //! ```
 //!
-//! The crate is built with
+//! `compflow new-plugin slices --kind clusterer` makes a crate to start from, a copy of this one included, and
+//! `compflow test-plugin` tries whether what came of it behaves; the repository's `docs/plugins.md` is a tutorial. The crate
+//! is built with
 //!
 //! ```toml
 //! [lib]
@@ -84,7 +86,7 @@
 //! name = "compflow_slices"    # the host looks for libraries named like this
 //!
 //! [dependencies]
-//! compflow-api = "0.1"
+//! compflow-api = { path = "compflow-api" }
 //! schemars = "1"
 //! serde = { version = "1", features = ["derive"] }
 //! ```
@@ -145,7 +147,8 @@ pub use error::{Error, Result};
 pub use evaluator::{Evaluator, Metric};
 pub use export::Registration;
 pub use foreign::{
-    ForeignClusterer, ForeignComponent, ForeignComposer, ForeignEvaluator, ForeignLibrary, ForeignLoader, Instance,
+    ForeignClusterer, ForeignComponent, ForeignComposer, ForeignEvaluator, ForeignLibrary, ForeignLoader,
+    IMPOSSIBLE, Instance,
 };
 pub use loader::{Batches, LoadRequest, Loader};
 pub use params::nearest;

@@ -77,7 +77,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// One alternative must fit. If none does and only one has the value's type, its problems are the problems.
+    /// One alternative must fit. If none does and only one has the value's type, or of several tables only one knows
+    /// a name in the value, its problems are the problems.
     fn check_alternatives(
         &self,
         schema: &'a Value,
@@ -93,12 +94,18 @@ impl<'a> Checker<'a> {
             if found.is_empty() {
                 return;
             }
-            if self.has_type(self.resolve(alternative), value) {
-                of_its_type.push(found);
+            let alternative = self.resolve(alternative);
+            if self.has_type(alternative, value) {
+                let properties = alternative.get("properties").and_then(Value::as_object);
+                let knows = |name: &String| properties.is_some_and(|properties| properties.contains_key(name));
+                of_its_type.push((value.as_object().is_some_and(|object| object.keys().any(knows)), found));
             }
         }
+        if of_its_type.iter().any(|(known, _)| *known) {
+            of_its_type.retain(|(known, _)| *known);
+        }
         match &mut of_its_type[..] {
-            [only] if value.is_object() || value.is_array() => problems.append(only),
+            [(_, only)] if value.is_object() || value.is_array() => problems.append(only),
             _ => problems.push(format!("`{path}` must be {}, found {value}", self.describe(schema))),
         }
     }
@@ -264,6 +271,13 @@ mod tests {
     enum Preference {
         Number(f64),
         Target(Target),
+        Each(Each),
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Each {
+        each: f64,
     }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -337,7 +351,11 @@ mod tests {
     fn alternatives_are_described_and_looked_into() {
         assert_eq!(
             refused(r#"{"preference":"low"}"#),
-            r#"`preference` must be a number or { k = … }, found "low""#
+            r#"`preference` must be a number or { k = … } or { each = … }, found "low""#
+        );
+        assert_eq!(
+            refused(r#"{"preference":{"l":1}}"#),
+            r#"`preference` must be a number or { k = … } or { each = … }, found {"l":1}"#
         );
         assert_eq!(
             refused(r#"{"preference":{"k":0}}"#),

@@ -15,11 +15,11 @@ use crate::document::Document;
 use crate::environment::{Environment, plain};
 use crate::failure::Failure;
 use crate::files::{Inputs, display};
-use crate::pipeline::{Columns, Data, Pipeline, Use};
-use crate::registry::{Registry, State};
+use crate::pipeline::{Columns, Data, Pin, Pipeline, Use};
+use crate::registry::{Found, Registry, State};
 use crate::source::DataSource;
 use crate::terminal::Terminal;
-use crate::{grid, interrupt, pipeline};
+use crate::{grid, interrupt, pipeline, trust};
 
 /// Everything that a run needs; nothing in it can turn out to be wrong because of the pipeline file.
 #[derive(Debug)]
@@ -56,6 +56,13 @@ pub(crate) struct LoadedData {
 pub(crate) struct PlannedClusterer {
     pub(crate) name: String,
     pub(crate) variants: Vec<Variant>,
+}
+
+impl PlannedClusterer {
+    /// Whether it is given the true sets.
+    pub(crate) fn knows_truth(&self) -> bool {
+        self.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    }
 }
 
 /// A clusterer with all parameters chosen.
@@ -98,22 +105,6 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::request(format!("{}: {}", file.display(), plain(&error))))?;
     let folders = crate::registry::search_path(&options.plugins).map_err(Failure::request)?;
-    let environment = Environment {
-        registry: Registry::scan(&folders),
-        folder: folder_of(file),
-        inputs: Inputs::default(),
-        terminal: Terminal::new(options.quiet),
-        memory: options.memory,
-    };
-    if environment.registry.entries().next().is_none() {
-        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        return Err(Failure::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
-    }
-    for found in &environment.registry.libraries {
-        if let State::Refused(reason) = &found.state {
-            environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
-        }
-    }
     let mut problems = Vec::new();
     let source = Source { name: file.display().to_string(), text };
     let document = Document::parse(source, &options.set, &mut problems);
@@ -127,6 +118,24 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     }
     let stem = file.file_stem().map_or_else(|| "pipeline".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let mut pipeline = pipeline::read(&document, &stem, &mut problems);
+    let pins = pipeline.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect();
+    let environment = Environment {
+        registry: Registry::scan_pinned(&folders, &pins),
+        folder: folder_of(file),
+        inputs: Inputs::default(),
+        terminal: Terminal::new(options.quiet),
+        memory: options.memory,
+    };
+    problems.extend(pipeline.pins.iter().filter_map(|pin| unmet(pin, &environment.registry)));
+    if environment.registry.entries().next().is_none() && problems.is_empty() {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(Failure::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
+    }
+    for found in &environment.registry.libraries {
+        if let State::Refused(reason) = &found.state {
+            environment.terminal.say(&format!("warning: {} {reason}", found.path.display()));
+        }
+    }
     select(&mut pipeline, &options.only, &mut problems);
     let mut checker = Checker { environment: &environment, problems: &mut problems };
     let composer = pipeline.composer.as_ref().and_then(|composer| checker.composer(composer));
@@ -203,6 +212,19 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     })
 }
 
+/// What is wrong with a pin: there is no such library, or its content is another.
+fn unmet(pin: &Pin, registry: &Registry) -> Option<Problem> {
+    let named = |found: &&Found| trust::stem(&found.path) == Some(&pin.library);
+    let Some(found) = registry.libraries.iter().find(named) else {
+        let known: Vec<&str> = registry.libraries.iter().filter_map(|found| trust::stem(&found.path)).collect();
+        let text = format!("there is no library `{}`, and the pipeline requires it", pin.library);
+        return Some(Problem::new(&pin.origin, text).suggest(&pin.library, known));
+    };
+    let hash = found.hash().map_or_else(str::to_owned, |hash| format!("{}{hash}", trust::PREFIX));
+    let text = format!("library `{}` is {hash}, and the pipeline requires {}", pin.library, pin.hash);
+    (hash != pin.hash).then(|| Problem::new(&pin.origin, text).help(format!("it is {}", found.path.display())))
+}
+
 /// The folder of a file; a bare name is in the current one.
 fn folder_of(file: &Path) -> PathBuf {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -237,9 +259,10 @@ fn select(pipeline: &mut Pipeline, only: &[String], problems: &mut Vec<Problem>)
     }
 }
 
-struct Checker<'a> {
-    environment: &'a Environment,
-    problems: &'a mut Vec<Problem>,
+/// Makes components and collects what is wrong with them.
+pub(crate) struct Checker<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) problems: &'a mut Vec<Problem>,
 }
 
 /// A component that could be made.
@@ -334,7 +357,7 @@ impl Checker<'_> {
         PlannedClusterer { name: clusterer.name.clone(), variants }
     }
 
-    fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
+    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
         let mut recipes = Vec::new();
         let mut metrics: Vec<Metric> = Vec::new();
         for component in evaluators {
@@ -388,7 +411,7 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
+    pub(crate) fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -543,9 +566,7 @@ fn check_dataset(
     if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
         return;
     }
-    let clusterer = clusterers.iter().find(|clusterer| {
-        clusterer.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
-    });
+    let clusterer = clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
     if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);

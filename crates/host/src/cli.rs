@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use compflow_api::Kind;
 
 use crate::render::Format;
 
@@ -50,6 +51,16 @@ pub(crate) enum Command {
     },
     /// Score a set-valued column against another.
     Eval(EvalArgs),
+    /// Make one self-contained HTML page of a run, or Markdown tables of several.
+    Report(ReportArgs),
+    /// Compare two runs trial by trial: what got significantly better or worse.
+    Diff(DiffArgs),
+    /// Make a folder with a new plugin that builds, runs in the pipeline beside it, and has a test.
+    NewPlugin(NewPluginArgs),
+    /// Find out whether a library behaves as a plugin must; exits with 1 if it does not.
+    TestPlugin(TestPluginArgs),
+    /// Print a JSON Schema of pipeline files, for editors, that knows all components found.
+    Schema,
     /// Print a completion script.
     Completions {
         /// The shell.
@@ -121,6 +132,109 @@ pub(crate) struct EvalArgs {
     /// Format of the scores on stdout.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Results folders; a page shows one, Markdown any number.
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) folders: Vec<PathBuf>,
+    /// The file to write [default: DIR/report.html; Markdown goes to stdout].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
+    #[arg(long, value_name = "DATA/TRIAL")]
+    pub(crate) cell: Vec<String>,
+    /// A TOML file of numbers to stand beside ours, such as a paper's (Markdown only).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    /// What to make.
+    #[arg(long, value_enum, default_value_t = Pages::Html)]
+    pub(crate) format: Pages,
+}
+
+/// What `report` can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Pages {
+    /// A page with figures.
+    Html,
+    /// Tables in Markdown.
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The results folder to start from.
+    #[arg(value_name = "A")]
+    pub(crate) a: PathBuf,
+    /// The results folder to compare with it.
+    #[arg(value_name = "B")]
+    pub(crate) b: PathBuf,
+    /// Format of the comparison on stdout.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+/// The language of a new plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Rust,
+    C,
+}
+
+impl Language {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::C => "c",
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Rust => "Rust",
+            Self::C => "C",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewPluginArgs {
+    /// Name of the component and of the folder.
+    pub(crate) name: String,
+    /// What it is to be.
+    #[arg(long, value_parser = ["loader", "composer", "clusterer", "evaluator"])]
+    kind: String,
+    /// The language.
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    pub(crate) lang: Language,
+    /// Where compflow-api comes from: a folder, a git address or a version [default: a copy beside the plugin].
+    #[arg(long, value_name = "FROM")]
+    pub(crate) api: Option<String>,
+}
+
+impl NewPluginArgs {
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::ALL.into_iter().find(|kind| kind.to_string() == self.kind).unwrap_or(Kind::Clusterer)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestPluginArgs {
+    /// The library file.
+    pub(crate) library: PathBuf,
+    /// Only this component; may be given several times [default: all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) component: Vec<String>,
+    /// Parameters to test with, a JSON object, e.g. kmeans='{"k": 4}'; needed where some must be given.
+    #[arg(long, value_name = "NAME=JSON")]
+    pub(crate) params: Vec<String>,
+    /// A file for loaders that read files; NAME=FILE for one of several.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) path: Vec<String>,
+    /// The number of a component: a test of its own, which reports to the one that started it.
+    #[arg(long, hide = true, value_name = "N")]
+    pub(crate) worker: Option<usize>,
 }
 
 /// A number of bytes with an optional unit: kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.

@@ -17,6 +17,8 @@ use crate::interrupt;
 #[derive(Debug)]
 pub(crate) struct Dataset {
     pub(crate) dim: usize,
+    /// What the source calls the members of the true sets, by their number.
+    pub(crate) classes: Vec<String>,
     /// By number.
     pub(crate) trials: Vec<Trial>,
 }
@@ -193,7 +195,7 @@ impl Builder {
         if self.rows == 0 {
             return Err("there are no rows".to_owned());
         }
-        let truth = self.truth.map(Labels::number);
+        let (truth, classes) = self.truth.map(Labels::number).unzip();
         let mut trials = Vec::new();
         for (number, Rows { embeddings, mut hasher, rows }) in self.trials {
             let ids = match &self.ids {
@@ -223,7 +225,7 @@ impl Builder {
             });
             trials.push(Trial { number, embeddings, truth, preferences, ids, key, truth_key });
         }
-        Ok(Dataset { dim: self.matrix.dim, trials })
+        Ok(Dataset { dim: self.matrix.dim, classes: classes.unwrap_or_default(), trials })
     }
 }
 
@@ -415,11 +417,12 @@ impl Labels {
         Ok(())
     }
 
-    /// Numbers the distinct values in their order.
-    fn number(self) -> Sets {
-        fn of<T: Ord + Hash>(values: &[T], offsets: &[u32]) -> Sets {
+    /// Numbers the distinct values in their order; also says what they are.
+    fn number(self) -> (Sets, Vec<String>) {
+        fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u32]) -> (Sets, Vec<String>) {
             let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
             distinct.sort();
+            let names = distinct.iter().map(ToString::to_string).collect();
             let numbers: HashMap<&T, u32> = distinct.into_iter().zip(0..).collect();
             let mut sets = Sets::with_capacity(offsets.len(), values.len());
             let mut set = Vec::new();
@@ -428,7 +431,7 @@ impl Labels {
                 set.extend(values[ends[0] as usize..ends[1] as usize].iter().map(|value| numbers[value]));
                 sets.push(&set);
             }
-            sets
+            (sets, names)
         }
         match self.values {
             Values::Numbers(values) => of(&values, &self.offsets),

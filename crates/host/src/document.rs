@@ -84,6 +84,29 @@ impl Node {
         }
     }
 
+    /// A value from JSON, which has no places.
+    pub(crate) fn from_json(json: &Json) -> Self {
+        let origin = Origin { source: 0, span: 0..0 };
+        let value = match json {
+            Json::Null => Value::Text(String::new()),
+            Json::Bool(value) => Value::Boolean(*value),
+            Json::Number(number) => {
+                number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Integer)
+            }
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(items) => Value::Array(items.iter().map(Self::from_json).collect()),
+            Json::Object(table) => Value::Table(Table(
+                table
+                    .iter()
+                    .map(|(name, value)| {
+                        (Key { name: name.clone(), origin: origin.clone() }, Self::from_json(value))
+                    })
+                    .collect(),
+            )),
+        };
+        Self { value, origin }
+    }
+
     /// The place of a dotted path such as `base.params.k` or `weights[2]`: of the key it ends in, or as near to it
     /// as there is something.
     pub(crate) fn locate(&self, path: &str) -> Origin {

@@ -1,4 +1,4 @@
-//! From a file to what it offers: all dlopen code, and all unsafe code of the host.
+//! From a file to what it offers: all code that opens libraries, and nearly all unsafe code of the host.
 
 use std::ffi::c_void;
 use std::path::Path;

@@ -4,8 +4,10 @@ mod cache;
 mod cell;
 mod check;
 mod cli;
+mod conformance;
 mod dataset;
 mod diagnostics;
+mod diff;
 mod document;
 mod environment;
 mod eval;
@@ -14,18 +16,25 @@ mod files;
 mod grid;
 mod inspect;
 mod interrupt;
+mod latex;
 mod library;
 mod memory;
+mod new_plugin;
 mod pipeline;
 mod plan;
 mod record;
 mod registry;
+mod reload;
 mod render;
+mod report;
+mod results;
 mod run;
+mod schema;
 mod source;
 mod summary;
 mod tables;
 mod terminal;
+mod trust;
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -37,6 +46,7 @@ use crate::check::{Options, Plan, prepare};
 use crate::cli::{Cli, Command, PipelineArgs, RunArgs};
 use crate::failure::Failure;
 use crate::registry::{Registry, search_path};
+use crate::render::Format;
 
 fn main() {
     let cli = Cli::parse();
@@ -68,6 +78,22 @@ fn dispatch(cli: &Cli) -> Result<i32, Failure> {
             print(&inspect::inspect(&Registry::scan(&folders), name, *json)?)
         }
         Command::Eval(args) => print(&eval::eval(&cli.plugins, args)?),
+        Command::Report(args) => match report::report(&cli.plugins, args)? {
+            report::Output::Text(text) => print(&text),
+            report::Output::File(path) => print(&format!("{}\n", path.display())),
+        },
+        Command::Diff(args) => {
+            let (text, notes) = diff::diff(args)?;
+            let printed = print(&text);
+            notes.iter().for_each(|note| eprintln!("{note}"));
+            printed
+        }
+        Command::NewPlugin(args) => print(&new_plugin::new_plugin(args)?),
+        Command::TestPlugin(args) => conformance::test_plugin(&cli.plugins, args),
+        Command::Schema => {
+            let folders = search_path(&cli.plugins).map_err(Failure::request)?;
+            print(&schema::schema(&Registry::scan(&folders)))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "compflow", &mut script);
@@ -122,7 +148,14 @@ fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let mut finished = run::run(&plan, &options)?;
     let tuning = |data: &str| plan.data.iter().any(|loaded| loaded.tunes && loaded.name == data);
     finished.summary.retain(|entry| !tuning(&entry.data));
-    let printed = print(&render::summary(&finished.summary, args.format));
+    let text = match args.format {
+        Format::Latex => {
+            let sizes: Vec<(&str, Option<u32>)> = plan.data.iter().filter(|data| !data.tunes).map(size).collect();
+            latex::summary(&finished.summary, |data| results::heading(data, &sizes))
+        }
+        format => render::summary(&finished.summary, format),
+    };
+    let printed = print(&text);
     let rows = &finished.rows;
     let count = |wanted: fn(&run::Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
     let (total, failed) = (rows.len(), count(|row| row.error.is_some()));
@@ -140,6 +173,13 @@ fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
         eprintln!("{total} cells, {kept} of them kept from before, tables in {folder}");
     }
     printed
+}
+
+/// A data set's name, and the number of examples that all its trials have.
+fn size(data: &check::LoadedData) -> (&str, Option<u32>) {
+    let mut sizes = data.dataset.trials.iter().map(|trial| trial.len() as u32);
+    let first = sizes.next();
+    (&data.name, first.filter(|first| sizes.all(|size| size == *first)))
 }
 
 fn check(plugins: &[PathBuf], files: &[PathBuf], set: &[String]) -> Result<i32, Failure> {

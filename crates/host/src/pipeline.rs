@@ -4,15 +4,18 @@ use compflow_api::{Distance, Normalize, Space};
 
 use crate::diagnostics::{Origin, Problem};
 use crate::document::{Document, Node, Table, Value};
+use crate::trust;
 
-const KEYS: &[&str] = &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune"];
+pub(crate) const KEYS: &[&str] =
+    &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
 pub(crate) const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "role", "params"];
 pub(crate) const COMPOSER_KEYS: &[&str] = &["use", "params"];
 pub(crate) const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 pub(crate) const EVALUATOR_KEYS: &[&str] = &["use", "params"];
-const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference"];
-const SPACE_KEYS: &[&str] = &["normalize", "distance"];
-const TUNE_KEYS: &[&str] = &["data", "metric"];
+pub(crate) const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference"];
+pub(crate) const SPACE_KEYS: &[&str] = &["normalize", "distance"];
+pub(crate) const TUNE_KEYS: &[&str] = &["data", "metric"];
+pub(crate) const PLUGINS_KEYS: &[&str] = &["require"];
 
 /// A pipeline file.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub(crate) struct Pipeline {
     pub(crate) clusterers: Vec<Clusterer>,
     pub(crate) evaluators: Vec<Use>,
     pub(crate) tune: Option<Tune>,
+    pub(crate) pins: Vec<Pin>,
 }
 
 /// A component and its parameters.
@@ -81,6 +85,16 @@ pub(crate) struct Tune {
     pub(crate) metric: (String, Origin),
 }
 
+/// An entry of `[plugins] require`.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    /// The library: `cap` for `libcompflow_cap.so`.
+    pub(crate) library: String,
+    /// `blake3:` and the hash of the file's content.
+    pub(crate) hash: String,
+    pub(crate) origin: Origin,
+}
+
 /// Reads a document; what is wrong with it is left in `problems`. `default_name` serves a pipeline without `name`.
 pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<Problem>) -> Pipeline {
     let mut reader = Reader { problems };
@@ -105,6 +119,7 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
             reader.component(table, "use", "[[evaluator]]", origin)
         }),
         tune: reader.tune(root),
+        pins: reader.pins(root),
     };
     let top = Origin { source: 0, span: 0..0 };
     if !root.0.iter().any(|(key, _)| key.name == "data") {
@@ -315,5 +330,23 @@ impl Reader<'_> {
             }
         }
         Some(Tune { data: self.text(table, "data")?, metric: self.text(table, "metric")? })
+    }
+
+    fn pins(&mut self, root: &Table) -> Vec<Pin> {
+        let Some((table, _)) = self.table(root, "plugins") else { return Vec::new() };
+        self.known_keys(table, "[plugins]", PLUGINS_KEYS);
+        let Some((require, _)) = self.table(table, "require") else { return Vec::new() };
+        let mut pins = Vec::new();
+        for (key, _) in &require.0 {
+            let Some((hash, origin)) = self.text(require, &key.name) else { continue };
+            if trust::is_pin(&hash) {
+                pins.push(Pin { library: key.name.clone(), hash, origin });
+            } else {
+                let text = format!("`{}` must be required as \"blake3:\" and 64 hexadecimal digits", key.name);
+                let help = "`compflow plugins --json` says which";
+                self.problems.push(Problem::new(&origin, text).help(help));
+            }
+        }
+        pins
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use compflow_api::Metric;
+use serde::{Deserialize, Serialize};
 
 use crate::check::Plan;
 use crate::files::write_whole;
@@ -13,48 +14,70 @@ use crate::registry::State;
 use crate::run::{Row, RunOptions};
 
 /// Everything needed to say what a results folder holds, and to make it again.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
-    name: String,
-    compflow: &'static str,
-    abi_version: u32,
-    file: String,
+    pub(crate) name: String,
+    pub(crate) compflow: String,
+    pub(crate) abi_version: u32,
+    pub(crate) file: String,
+    /// The absolute folder that paths in the pipeline are relative to.
+    #[serde(default)]
+    pub(crate) folder: PathBuf,
     /// The pipeline with `--set` laid over it.
-    pipeline: serde_json::Value,
+    pub(crate) pipeline: serde_json::Value,
+    /// What the evaluators reported, in their order.
+    #[serde(default)]
+    pub(crate) metrics: Vec<MetricRecord>,
+    /// The clusterers that are given the truth.
+    #[serde(default)]
+    pub(crate) oracles: Vec<String>,
     /// What tuning chose: clusterer and parameters.
-    tuned: BTreeMap<String, serde_json::Value>,
-    seed: u64,
-    only: Vec<String>,
-    strict: bool,
-    jobs: usize,
-    threads: usize,
-    memory_bytes: u64,
-    host: HostRecord,
+    pub(crate) tuned: BTreeMap<String, serde_json::Value>,
+    pub(crate) seed: u64,
+    pub(crate) only: Vec<String>,
+    pub(crate) strict: bool,
+    pub(crate) jobs: usize,
+    pub(crate) threads: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) host: HostRecord,
     /// BLAKE3 of every file that results depend on.
-    inputs: BTreeMap<String, String>,
-    libraries: Vec<LibraryRecord>,
+    pub(crate) inputs: BTreeMap<String, String>,
+    pub(crate) libraries: Vec<LibraryRecord>,
     /// Seconds since 1970.
-    started: f64,
+    pub(crate) started: f64,
     /// `None` while it runs, or if it was killed.
-    finished: Option<f64>,
-    interrupted: bool,
-    cells: usize,
-    failed: usize,
+    pub(crate) finished: Option<f64>,
+    pub(crate) interrupted: bool,
+    pub(crate) cells: usize,
+    pub(crate) failed: usize,
 }
 
-#[derive(Debug, Serialize)]
-struct HostRecord {
-    os: &'static str,
-    arch: &'static str,
-    cores: usize,
+/// A metric, and which way is better.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MetricRecord {
+    pub(crate) name: String,
+    pub(crate) larger_is_better: bool,
 }
 
-#[derive(Debug, Serialize)]
-struct LibraryRecord {
-    path: String,
-    name: String,
-    version: String,
-    blake3: String,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HostRecord {
+    pub(crate) os: String,
+    pub(crate) arch: String,
+    pub(crate) cores: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LibraryRecord {
+    pub(crate) path: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) blake3: String,
+}
+
+impl From<&Metric> for MetricRecord {
+    fn from(metric: &Metric) -> Self {
+        Self { name: metric.name.clone(), larger_is_better: metric.larger_is_better }
+    }
 }
 
 impl RunRecord {
@@ -70,10 +93,18 @@ impl RunRecord {
         });
         Self {
             name: plan.name.clone(),
-            compflow: env!("CARGO_PKG_VERSION"),
+            compflow: env!("CARGO_PKG_VERSION").to_owned(),
             abi_version: compflow_api::abi::ABI_VERSION,
             file: plan.file.display().to_string(),
+            folder: plan.environment.folder.clone(),
             pipeline: plan.resolved.clone(),
+            metrics: plan.metrics.iter().map(MetricRecord::from).collect(),
+            oracles: plan
+                .clusterers
+                .iter()
+                .filter(|planned| planned.knows_truth())
+                .map(|planned| planned.name.clone())
+                .collect(),
             tuned: BTreeMap::new(),
             seed: plan.seed,
             only: plan.only.clone(),
@@ -82,8 +113,8 @@ impl RunRecord {
             threads: plan.setting.threads,
             memory_bytes: plan.setting.memory,
             host: HostRecord {
-                os: std::env::consts::OS,
-                arch: std::env::consts::ARCH,
+                os: std::env::consts::OS.to_owned(),
+                arch: std::env::consts::ARCH.to_owned(),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             },
             inputs: BTreeMap::new(),

@@ -1,7 +1,6 @@
 //! Which components there are: the libraries on the search path, opened once.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -11,6 +10,7 @@ use crate::diagnostics::Problem;
 use crate::environment::plain;
 use crate::files::hash_file;
 use crate::library;
+use crate::trust::{self, PREFIX, Pins};
 
 /// A library file and what became of it.
 #[derive(Debug)]
@@ -37,6 +37,20 @@ impl Found {
     pub(crate) fn hash(&self) -> Result<&str, &str> {
         let hash = self.hash.get_or_init(|| hash_file(&self.path).map_err(|error| plain(&error)));
         hash.as_deref().map_err(String::as_str)
+    }
+
+    /// Opens it, if it may be.
+    fn open(&self, pins: &Pins) -> Result<ForeignLibrary, String> {
+        if let Some(reason) = trust::writable_by_anyone(&self.path) {
+            return Err(reason);
+        }
+        if let Some(pin) = trust::stem(&self.path).and_then(|name| pins.get(name)) {
+            let hash = format!("{PREFIX}{}", self.hash()?);
+            if hash != *pin {
+                return Err(format!("is not loaded: the pipeline requires {pin}, and it is {hash}"));
+            }
+        }
+        library::open(&self.path)
     }
 }
 
@@ -91,6 +105,11 @@ pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 impl Registry {
     /// Opens every library in the folders that is named like a plugin.
     pub(crate) fn scan(folders: &[PathBuf]) -> Self {
+        Self::scan_pinned(folders, &Pins::new())
+    }
+
+    /// Likewise, but a library that is pinned to another content is refused, before any of its code could run.
+    pub(crate) fn scan_pinned(folders: &[PathBuf], pins: &Pins) -> Self {
         let mut registry = Self { libraries: Vec::new(), components: BTreeMap::new() };
         let mut names: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
         for folder in folders {
@@ -98,24 +117,25 @@ impl Registry {
                 .into_iter()
                 .flatten()
                 .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(|path| path.file_name().is_some_and(is_plugin_name))
+                .filter(|path| trust::stem(path).is_some())
                 .collect();
             files.sort();
             for path in files {
                 let name = path.file_name().unwrap_or_default().to_owned();
-                let state = match names.get(&name) {
+                let mut found = Found { path, state: State::Refused(String::new()), hash: OnceLock::new() };
+                found.state = match names.get(&name) {
                     Some(first) => State::Shadowed(first.clone()),
-                    None => library::open(&path).map_or_else(State::Refused, State::Loaded),
+                    None => found.open(pins).map_or_else(State::Refused, State::Loaded),
                 };
-                names.entry(name).or_insert_with(|| path.clone());
-                if let State::Loaded(library) = &state {
+                names.entry(name).or_insert_with(|| found.path.clone());
+                if let State::Loaded(library) = &found.state {
                     for component in &library.components {
                         let entry = Entry { component: *component, library: registry.libraries.len() };
                         let key = (component.kind, component.name.to_owned());
                         registry.components.entry(key).or_default().push(entry);
                     }
                 }
-                registry.libraries.push(Found { path, state, hash: OnceLock::new() });
+                registry.libraries.push(found);
             }
         }
         registry
@@ -170,9 +190,4 @@ impl Registry {
         }
         problem.suggest(name, known)
     }
-}
-
-fn is_plugin_name(name: &OsStr) -> bool {
-    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    name.to_str().is_some_and(|name| name.starts_with(&format!("{prefix}compflow_")) && name.ends_with(suffix))
 }

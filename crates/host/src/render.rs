@@ -6,6 +6,7 @@ use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde_json::json;
 
+use crate::latex::escape;
 use crate::summary::Summary;
 
 /// Formats of the results table.
@@ -86,12 +87,6 @@ impl Grid {
     }
 
     fn latex(&self) -> String {
-        let escape = |text: &str| {
-            let text = text.replace('\\', "\\textbackslash ");
-            ['_', '%', '&', '$', '#']
-                .iter()
-                .fold(text, |text, special| text.replace(*special, &format!("\\{special}")))
-        };
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells
                 .iter()

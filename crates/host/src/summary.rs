@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use compflow_api::{Flags, Metric};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::check::Plan;
@@ -18,7 +19,7 @@ pub(crate) struct Summary {
     pub(crate) mean: f64,
     /// Standard error of the mean; `None` with fewer than two trials.
     pub(crate) se: Option<f64>,
-    /// Whether the mean is the best of its data and metric.
+    /// Whether the mean is the best of its data and metric. A method that is given the truth does not compete.
     pub(crate) best: bool,
     /// Two-sided p of a matched-pair t-test against the best; `None` for the best itself and with fewer than two
     /// common trials.
@@ -26,59 +27,78 @@ pub(crate) struct Summary {
 }
 
 /// Scores of one clusterer on one data set, by trial.
-type Scores = BTreeMap<usize, f64>;
+pub(crate) type Scores = BTreeMap<usize, f64>;
 
 /// Summarises all scored rows: by data, metric and clusterer in the order of the pipeline.
 pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
     let mut entries = Vec::new();
     for (data, loaded) in plan.data.iter().enumerate() {
         for metric in &plan.metrics {
-            let mut groups: Vec<(&str, Scores)> = Vec::new();
+            let mut groups: Vec<Group<'_>> = Vec::new();
             for row in rows.iter().filter(|row| row.cell.data == data) {
                 let trial = &loaded.dataset.trials[row.cell.trial];
                 let Some(outcome) = &row.outcome else { continue };
                 let score = outcome.scores(&plan.setting, trial).find(|(name, _)| *name == metric.name);
                 let Some((_, value)) = score else { continue };
                 let label = row.cell.label(plan);
-                if groups.last().is_none_or(|(last, _)| *last != label) {
-                    groups.push((label, Scores::new()));
+                if groups.last().is_none_or(|last| last.label != label) {
+                    let oracle = row.cell.variant(plan).recipe.flags.contains(Flags::NEEDS_TRUTH);
+                    groups.push(Group { label, oracle, scores: Scores::new() });
                 }
-                if let Some((_, scores)) = groups.last_mut() {
-                    scores.insert(row.cell.trial, *value);
+                if let Some(group) = groups.last_mut() {
+                    group.scores.insert(row.cell.trial, *value);
                 }
             }
-            let sign = if metric.larger_is_better { 1.0 } else { -1.0 };
-            // A mean over fewer trials is no better for it: only methods that were scored on the most compete.
-            let most = groups.iter().map(|(_, scores)| scores.len()).max().unwrap_or(0);
-            let best = groups
-                .iter()
-                .filter(|(_, scores)| scores.len() == most)
-                .max_by(|a, b| (sign * mean(&a.1)).total_cmp(&(sign * mean(&b.1))));
-            let Some(best) = best.map(|(_, scores)| scores) else { continue };
-            for (label, scores) in &groups {
-                let is_best = scores.len() == most && mean(scores) == mean(best);
-                entries.push(Summary {
-                    data: loaded.name.clone(),
-                    clusterer: (*label).to_owned(),
-                    metric: metric.name.clone(),
-                    trials: scores.len(),
-                    mean: mean(scores),
-                    se: standard_error(&scores.values().copied().collect::<Vec<_>>()),
-                    best: is_best,
-                    p_vs_best: if is_best { None } else { matched_pairs(scores, best) },
-                });
-            }
+            entries.extend(compare(&groups, &loaded.name, metric));
         }
     }
     entries
 }
 
-fn mean(scores: &Scores) -> f64 {
+/// One clusterer's scores.
+struct Group<'p> {
+    label: &'p str,
+    /// Whether it is given the truth.
+    oracle: bool,
+    scores: Scores,
+}
+
+/// The entries of one data set and metric.
+fn compare(groups: &[Group<'_>], data: &str, metric: &Metric) -> Vec<Summary> {
+    let sign = if metric.larger_is_better { 1.0 } else { -1.0 };
+    let all_know = groups.iter().all(|group| group.oracle);
+    // A mean over fewer trials is no better for it: only methods that were scored on the most compete.
+    let allowed = |group: &&Group<'_>| all_know || !group.oracle;
+    let most = groups.iter().filter(allowed).map(|group| group.scores.len()).max().unwrap_or(0);
+    let competes = |group: &&Group<'_>| allowed(group) && group.scores.len() == most;
+    let merit = |group: &Group<'_>| sign * mean(&group.scores);
+    let best = groups.iter().filter(competes).max_by(|a, b| merit(a).total_cmp(&merit(b)));
+    let Some(best) = best.map(|group| &group.scores) else { return Vec::new() };
+    groups
+        .iter()
+        .map(|group| {
+            let scores = &group.scores;
+            let is_best = competes(&group) && mean(scores) == mean(best);
+            Summary {
+                data: data.to_owned(),
+                clusterer: group.label.to_owned(),
+                metric: metric.name.clone(),
+                trials: scores.len(),
+                mean: mean(scores),
+                se: standard_error(&scores.values().copied().collect::<Vec<_>>()),
+                best: is_best,
+                p_vs_best: if is_best { None } else { matched_pairs(scores, best) },
+            }
+        })
+        .collect()
+}
+
+pub(crate) fn mean(scores: &Scores) -> f64 {
     scores.values().sum::<f64>() / scores.len() as f64
 }
 
 /// s/√n with the sample's standard deviation s.
-fn standard_error(values: &[f64]) -> Option<f64> {
+pub(crate) fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
         return None;
@@ -89,7 +109,7 @@ fn standard_error(values: &[f64]) -> Option<f64> {
 }
 
 /// Two-sided p of the paired t-test on the trials that both have: t = mean(Δ) / se(Δ) with n-1 degrees of freedom.
-fn matched_pairs(a: &Scores, b: &Scores) -> Option<f64> {
+pub(crate) fn matched_pairs(a: &Scores, b: &Scores) -> Option<f64> {
     let differences: Vec<f64> = a.iter().filter_map(|(trial, value)| Some(value - b.get(trial)?)).collect();
     let se = standard_error(&differences)?;
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
@@ -120,6 +140,18 @@ mod tests {
     fn the_matched_pair_test_agrees_with_scipy() {
         let p = matched_pairs(&scores(&[30.0, 31.0, 34.0, 40.0, 36.0]), &scores(&[30.0, 29.0, 29.0, 31.0, 30.0]));
         assert!((p.unwrap() - 0.048_546_820_372_036_975).abs() < 1e-12, "{p:?}");
+    }
+
+    #[test]
+    fn a_method_that_is_given_the_truth_does_not_compete() {
+        let group = |label, oracle, values: &[f64]| Group { label, oracle, scores: scores(values) };
+        let groups = [group("OSC", true, &[1.0, 1.0]), group("A", false, &[0.5, 0.6]), group("B", false, &[0.9])];
+        let entries = compare(&groups, "d", &Metric::larger("cri"));
+        assert_eq!(entries.iter().map(|entry| entry.best).collect::<Vec<_>>(), [false, true, false]);
+        assert!(entries[0].p_vs_best.is_some() && entries[1].p_vs_best.is_none());
+        assert!(compare(&groups[..1], "d", &Metric::larger("cri"))[0].best, "unless there is no other");
+        let smaller = compare(&groups[1..2], "d", &Metric::smaller("loss"));
+        assert!(smaller[0].best);
     }
 
     #[test]

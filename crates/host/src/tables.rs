@@ -1,4 +1,4 @@
-//! The five tables of a run, as Polars dataframes written to Parquet.
+//! The six tables of a run, as Polars dataframes written to Parquet.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,12 +21,13 @@ use crate::summary::Summary;
 pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<(), String> {
     let assignments = Assignments::new(plan, rows);
     let parts = assignments.parts();
-    let tables: [(&str, Parts<'_>); 5] = [
+    let tables: [(&str, Parts<'_>); 6] = [
         ("runs", once(|| runs(plan, rows))),
         ("metrics", once(|| metrics(plan, rows))),
         ("summary", once(|| summary(entries))),
         ("assignments", Box::new(parts.iter().map(|part| assignments.table(part)))),
         ("clusters", once(|| clusters(plan, rows))),
+        ("traces", once(|| traces(plan, rows))),
     ];
     let mut staged = Vec::new();
     for (name, mut parts) in tables {
@@ -142,6 +143,20 @@ fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         Column::new("value".into(), flat().map(|(_, value)| *value).collect::<Vec<_>>()),
     ]);
     DataFrame::new(flat().count(), columns)
+}
+
+/// The objective after every iteration; a method that has none has no rows.
+fn traces(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let trace =
+        |row: &Row| row.outcome.as_ref().map_or_else(Vec::new, |found| found.clustering.diagnostics.trace.clone());
+    let traces: Vec<Vec<f64>> = rows.iter().map(trace).collect();
+    let mut columns = join_columns(plan, rows.iter().zip(&traces).map(|(row, trace)| (row, trace.len())));
+    let iterations: Vec<u32> = traces.iter().flat_map(|trace| 1..=trace.len() as u32).collect();
+    let objectives = traces.iter().flatten().map(|value| Some(*value).filter(|value| !value.is_nan()));
+    let height = iterations.len();
+    columns.push(Column::new("iteration".into(), iterations));
+    columns.push(Column::new("objective".into(), objectives.collect::<Vec<Option<f64>>>()));
+    DataFrame::new(height, columns)
 }
 
 fn summary(entries: &[Summary]) -> PolarsResult<DataFrame> {

@@ -5,6 +5,7 @@
 //! | [`workers`] | the threads of one call |
 //! | [`points`] | examples prepared for distances by products |
 //! | [`assign`] | the nearest centre of every example |
+//! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`preference`] | the parameter of methods that choose exemplars |
 //! | [`testing`] | data, plain loops and a watchful host, for tests |
@@ -12,6 +13,7 @@
 #![deny(unsafe_code)]
 
 pub mod assign;
+pub mod equals;
 pub mod plusplus;
 pub mod points;
 pub mod preference;

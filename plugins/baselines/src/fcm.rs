@@ -144,7 +144,11 @@ impl Clusterer for Fcm {
             objective: run.trace.last().copied().unwrap_or(f64::NAN),
             trace: run.trace,
         };
-        Ok(soft::clustering(task, tiles.rows(&run.u), &run.centres, self.threshold, diagnostics))
+        let memberships = tiles.rows(&run.u);
+        Ok(soft::clustering(task, memberships, &run.centres, self.threshold, diagnostics, services, || {
+            let (m, largest) = (self.m, tiles.largest());
+            format!("`m` = {m} is large, or the examples, up to {largest:e} from their mean, are too near for f64")
+        }))
     }
 }
 

@@ -213,7 +213,14 @@ impl Clusterer for Gmm {
             trace: best.trace,
         };
         let memberships = tiles.rows(&best.responsibilities);
-        Ok(soft::clustering(task, memberships, &tiles.restore(&best.means), self.threshold, diagnostics))
+        let means = tiles.restore(&best.means);
+        Ok(soft::clustering(task, memberships, &means, self.threshold, diagnostics, services, || {
+            let variance = estimator.largest_variance();
+            match self.reg_covar > variance {
+                true => format!("`reg_covar` = {:e} is above the largest variance, {variance:e}", self.reg_covar),
+                false => "fewer components, other restarts or a smaller `reg_covar` may find more".to_owned(),
+            }
+        }))
     }
 }
 

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use compflow_kernels::assign::{Totals, assign};
+use compflow_kernels::equals::distinct;
 use compflow_kernels::plusplus;
 use compflow_kernels::points::{Points, block_rows};
 use compflow_kernels::workers::Workers;
@@ -153,7 +154,7 @@ impl Clusterer for KMeans {
                 }
             }
         }
-        Ok(best.into_clustering(&points, services))
+        Ok(best.into_clustering(task, &points, services))
     }
 }
 
@@ -243,7 +244,7 @@ fn fill_empty(points: &Points, centres: &[f32], labels: &mut [u32], totals: &mut
 
 impl Run {
     /// Keeps the centres in use, numbered without gaps, in the coordinates that the data came in.
-    fn into_clustering(mut self, points: &Points, services: &Services<'_>) -> Clustering {
+    fn into_clustering(mut self, task: &Task<'_>, points: &Points, services: &Services<'_>) -> Clustering {
         let dim = points.dim();
         let k = self.centres.len() / dim;
         let mut used = vec![false; k];
@@ -256,12 +257,15 @@ impl Run {
             centroids.extend(points.restore(point));
         }
         if (clusters as usize) < k {
+            let reason = match distinct(&task.points(), dim) < k {
+                true => "fewer examples than `k` are distinct",
+                false => {
+                    "a few values are so large that 32 bits do not tell the rest apart: leave them out or rescale"
+                }
+            };
             services.log(
                 Level::Warn,
-                format!(
-                    "kmeans found {clusters} clusters for `k` = {k}; the others are empty, as they are when fewer \
-                     examples than `k` are distinct"
-                ),
+                format!("kmeans found {clusters} clusters for `k` = {k}; the others are empty, as {reason}"),
             );
         }
         self.labels.iter_mut().for_each(|label| *label = names[*label as usize]);
@@ -472,6 +476,18 @@ mod tests {
         }
         let equal = found(&[3.0; 8], 2, params(2));
         assert_eq!((equal.clusters.len(), &equal.centroids[..]), (1, &[3.0, 3.0][..]));
+    }
+
+    #[test]
+    fn an_outlier_that_hides_the_rest_is_named_as_the_reason() {
+        let (mut values, _) = examples::blobs(4, 20, 2, 1);
+        values.extend([1e9, 1e9]);
+        let host = Watcher::new(usize::MAX);
+        let services = Services { host: &host, ..Services::none() };
+        let clustering = cluster(&values, 2, params(5), &services).unwrap();
+        assert!(clustering.clusters.len() < 5);
+        let warnings = host.warnings();
+        assert!(warnings[0].contains("32 bits do not tell the rest apart"), "{warnings:?}");
     }
 
     #[test]

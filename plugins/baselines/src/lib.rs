@@ -21,8 +21,7 @@
 //! at other numbers of threads, and with what must hold whatever the data. Fixtures that the scripts in
 //! `tests/fixtures` make, with the packages of `requirements.txt` there, hold what other libraries find: `ac` is
 //! compared with SciPy and scikit-learn; `fcm` with scikit-fuzzy and `gmm` with scikit-learn, from the same initial
-//! states; `ap` with scikit-learn, the same clusters, exemplars and numbers of iterations wherever scikit-learn's own
-//! do not depend on its random noise (they do on most data with duplicates, which are left out). Known gap of
+//! states; `ap` with scikit-learn from the same noise, and from any where its results do not depend on it. Known gap of
 //! `kmeans`: two centres nearly equally far from an example are told apart in f32, so on data made of such ties labels
 //! may differ from those found in f64. `docs/parity.md` holds the largest deviations.
 

@@ -71,6 +71,12 @@ impl<'a> Estimator<'a> {
         Self { tiles, covariance, reg_covar, scatter }
     }
 
+    /// Of all dimensions.
+    pub(crate) fn largest_variance(&self) -> f64 {
+        let sums = self.scatter.iter().step_by(self.tiles.dim() + 1);
+        sums.fold(0.0, |largest: f64, sum| largest.max(*sum)) / self.tiles.len() as f64
+    }
+
     /// The covariance of all examples, of the kind that components have; 0 if there is only one.
     pub(crate) fn overall(&self) -> Vec<f64> {
         let (dim, degrees) = (self.tiles.dim(), (self.tiles.len() - 1).max(1) as f64);
@@ -115,7 +121,17 @@ impl<'a> Estimator<'a> {
             }
             Covariance::Full | Covariance::Diag | Covariance::Spherical => {
                 let mut scatter = self.scatter_around(&means, responsibilities, workers, services)?;
-                for (scatter, size) in scatter.chunks_exact_mut(self.covariance.numbers(dim)).zip(&sizes) {
+                let components = means.chunks_exact(dim).zip(&sizes);
+                for (scatter, (mean, size)) in
+                    scatter.chunks_exact_mut(self.covariance.numbers(dim)).zip(components)
+                {
+                    if self.covariance != Covariance::Full {
+                        // E[x²] - μ², which scikit-learn has in place of the mean of (x - μ)², also counts what was
+                        // added to the size, at the origin of the examples as they came.
+                        for (value, (mean, shift)) in scatter.iter_mut().zip(mean.iter().zip(tiles.mean())) {
+                            *value += LEAST_SIZE * (mean + shift).powi(2);
+                        }
+                    }
                     scatter.iter_mut().for_each(|value| *value /= size);
                 }
                 scatter

@@ -32,6 +32,7 @@ pub(crate) struct Similarities {
     scale: f64,
     /// Of every diagonal entry: the standard normal number that its noise is made of.
     noise: Vec<f32>,
+    preference: f64,
 }
 
 impl Similarities {
@@ -63,7 +64,7 @@ impl Similarities {
             Ok(())
         })?;
         let scale = if rooted { unit } else { unit * unit };
-        Ok(Self { values, n, scale, noise: vec![0.0; n] })
+        Ok(Self { values, n, scale, noise: vec![0.0; n], preference: 0.0 })
     }
 
     /// How many examples.
@@ -86,10 +87,35 @@ impl Similarities {
         similarity / self.scale
     }
 
-    /// A similarity in the units of this matrix. What is beyond f32 even after scaling stays the largest there is.
-    pub(crate) fn convert(&self, similarity: f64) -> f64 {
-        let largest = f64::from(f32::MAX) / (8.0 * self.n as f64);
-        (similarity * self.scale).clamp(-largest, largest)
+    /// A similarity in the units of this matrix. What is beyond f32 even after scaling becomes the largest there is, and
+    /// so becomes what is not 0 the smallest; whether that was so stands beside it.
+    pub(crate) fn convert(&self, similarity: f64) -> (f64, bool) {
+        let (largest, smallest) = (f64::from(f32::MAX) / (8.0 * self.n as f64), f64::from(f32::MIN_POSITIVE));
+        let scaled = similarity * self.scale;
+        if scaled.abs() > largest {
+            (largest.copysign(similarity), true)
+        } else if similarity != 0.0 && scaled.abs() < smallest {
+            (smallest.copysign(similarity), true)
+        } else {
+            (scaled, false)
+        }
+    }
+
+    /// How many pairs of examples that differ are 0 apart all the same; `firsts` are the first of those that are equal.
+    /// Asks for a matrix as [`new`](Self::new) made it.
+    pub(crate) fn vanished(&self, firsts: Option<&[u32]>) -> usize {
+        let zeros: usize = self.values.iter().map(|value| usize::from(*value == 0.0)).sum();
+        let mut sizes = vec![1; self.n];
+        if let Some(firsts) = firsts {
+            sizes.fill(0);
+            firsts.iter().for_each(|&first| sizes[first as usize] += 1);
+        }
+        (zeros - sizes.iter().map(|size| size * size).sum::<usize>()) / 2
+    }
+
+    /// The preference, as [`set_preference`](Self::set_preference) was given it.
+    pub(crate) fn preference(&self) -> f64 {
+        self.preference
     }
 
     /// The similarity of every two examples, if it is the same for all; of a single example, with itself.
@@ -155,10 +181,20 @@ impl Similarities {
         Ok(())
     }
 
-    /// Puts the preference, in the units of this matrix, on the diagonal, noise included.
+    /// Adds noise made of given numbers, one per entry.
+    #[cfg(test)]
+    pub(crate) fn add_given_noise(&mut self, normals: &[f32]) {
+        self.values.iter_mut().zip(normals).for_each(|(value, &normal)| *value = disturbed(*value, normal));
+        self.noise = normals.iter().step_by(self.n + 1).copied().collect();
+    }
+
+    /// Puts the preference, in the units of this matrix, on the diagonal, noise included. In these units points are
+    /// about 1 long; beyond that noise does not grow with the preference, else it would outweigh similarities.
     pub(crate) fn set_preference(&mut self, preference: f64) {
+        self.preference = preference;
         for (index, &normal) in self.noise.iter().enumerate() {
-            self.values[index * (self.n + 1)] = disturbed(preference as f32, normal);
+            let (value, noise) = (preference as f32, preference.clamp(-1.0, 1.0) as f32);
+            self.values[index * (self.n + 1)] = value + (disturbed(noise, normal) - noise);
         }
     }
 }

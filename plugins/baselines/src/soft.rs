@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Clustering, Diagnostics, Sets, Task};
+use compflow_kernels::equals::distinct;
+
+use compflow_api::{Clustering, Diagnostics, Level, Services, Sets, Task};
 
 /// The set of every example: `memberships` holds `k` numbers for each.
 pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree: usize) -> Sets {
@@ -31,15 +33,18 @@ pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree
     sets
 }
 
-/// The clustering that memberships stand for. Its clusters are all `k` singletons, with the method's `centres` as
-/// centroids, and after them the larger sets that occur, by size and then in lexicographic order, each with the mean
-/// of the points that were given to it.
+/// The clustering that memberships stand for. Its clusters are the singletons that occur, alone or in larger sets, with
+/// the method's `centres` as centroids, and after them the larger sets that occur, by size and then in lexicographic
+/// order, each with the mean of the points that were given to it. Warns if some of the `k` singletons do not occur, and
+/// if all examples have the same set although they differ, which `collapse` explains.
 pub(crate) fn clustering(
     task: &Task<'_>,
     memberships: Vec<f32>,
     centres: &[f64],
     threshold: Option<f64>,
     diagnostics: Diagnostics,
+    services: &Services<'_>,
+    collapse: impl FnOnce() -> String,
 ) -> Clustering {
     let dim = task.embeddings.dim();
     let k = centres.len() / dim;
@@ -52,8 +57,19 @@ pub(crate) fn clustering(
         *count += 1.0;
         sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
     }
-    let mut clusters = Sets::all_up_to(k, 1);
-    let mut centroids: Vec<f32> = centres.iter().map(|&value| value as f32).collect();
+    let mut occurs = vec![false; k];
+    assignments.values().iter().for_each(|&cluster| occurs[cluster as usize] = true);
+    let used: Vec<u32> = (0..).zip(&occurs).filter(|(_, occurs)| **occurs).map(|(cluster, _)| cluster).collect();
+    let mut clusters = Sets::singletons(&used);
+    let in_use = used.iter().flat_map(|&cluster| &centres[cluster as usize * dim..][..dim]);
+    let mut centroids: Vec<f32> = in_use.map(|&value| value as f32).collect();
+    let same = (1..assignments.len()).all(|row| assignments[row] == assignments[0]);
+    if k > 1 && same && distinct(&task.points(), dim) > 1 {
+        services.log(Level::Warn, format!("all examples are in the same of {k} clusters: {}", collapse()));
+    } else if used.len() < k {
+        let empty = k - used.len();
+        services.log(Level::Warn, format!("{empty} of {k} clusters are empty and left out"));
+    }
     for ((_, set), (count, sum)) in &unions {
         clusters.push(set);
         centroids.extend(sum.iter().map(|sum| (sum / count) as f32));
@@ -65,6 +81,7 @@ pub(crate) fn clustering(
 #[cfg(test)]
 mod tests {
     use compflow_api::Embeddings;
+    use compflow_kernels::testing::watcher::Watcher;
 
     use super::*;
 
@@ -99,6 +116,26 @@ mod tests {
     }
 
     #[test]
+    fn empty_clusters_are_left_out_and_collapse_is_said() {
+        let host = Watcher::new(usize::MAX);
+        let services = Services { host: &host, ..Services::none() };
+        let task = Task::new(Embeddings::new(&[1.0, 2.0], 1));
+        let with = |memberships: &[f32]| {
+            let (centres, why) = ([1.0, 7.0, 2.0], || "why".to_owned());
+            let found =
+                clustering(&task, memberships.to_vec(), &centres, None, Diagnostics::default(), &services, why);
+            found.check(&task).unwrap();
+            found
+        };
+        let found = with(&[0.9, 0.0, 0.1, 0.1, 0.0, 0.9]);
+        assert_eq!((found.clusters, found.centroids), (Sets::singletons(&[0, 2]), vec![1.0, 2.0]));
+        with(&[0.9, 0.0, 0.1, 0.9, 0.0, 0.1]);
+        let expected =
+            ["1 of 3 clusters are empty and left out", "all examples are in the same of 3 clusters: why"];
+        assert_eq!(host.warnings(), expected);
+    }
+
+    #[test]
     fn clusters_are_all_singletons_and_the_unions_that_occur_with_the_means_of_their_points() {
         let values = [0.0, 10.0, 4.0, 6.0, 7.0];
         let mut task = Task::new(Embeddings::new(&values, 1));
@@ -111,7 +148,9 @@ mod tests {
             0.4, 0.0, 0.6,
             0.0, 0.6, 0.4,
         ];
-        let found = clustering(&task, memberships, &[0.5, 5.5, 9.5], None, Diagnostics::default());
+        let services = Services::none();
+        let found =
+            clustering(&task, memberships, &[0.5, 5.5, 9.5], None, Diagnostics::default(), &services, String::new);
         found.check(&task).unwrap();
         assert_eq!(found.assignments, Sets::from_iter([vec![0], vec![2], vec![0, 2], vec![0, 2], vec![1, 2]]));
         assert_eq!(found.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 2], vec![1, 2]]));

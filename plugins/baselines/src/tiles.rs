@@ -92,6 +92,11 @@ impl Tiles {
         &self.mean
     }
 
+    /// How far any example is from the mean in any dimension.
+    pub(crate) fn largest(&self) -> f64 {
+        self.pieces().flatten().flat_map(|tile| tile.values).fold(0.0, |largest, value| largest.max(value.abs()))
+    }
+
     /// Points in the coordinates that the examples came in.
     pub(crate) fn restore(&self, points: &[f64]) -> Vec<f64> {
         points

@@ -10,6 +10,7 @@
 //! | `similarities`, `products` | how near examples and compositions are |
 //! | `candidates` | who may become an exemplar |
 //! | `solution` | from exemplars to a feasible clustering |
+//! | `exchange` | other exemplars that serve better |
 //! | `memory` | whether similarities are kept or computed anew |
 
 #![deny(unsafe_code)]
@@ -17,6 +18,7 @@
 mod candidates;
 mod cap;
 mod compositions;
+mod exchange;
 mod memory;
 mod messages;
 mod products;

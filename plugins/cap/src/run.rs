@@ -66,6 +66,8 @@ impl Setting {
             true => farthest_first(task, candidates, &workers, services)?,
             false => (0..n as u32).collect(),
         };
+        // Until all similarities are known, nobody can say how much work there is.
+        services.progress(0, 0)?;
         let similarities = Similarities::new(task, columns, degree, stored, &workers, services)?;
         workers.enter(|| self.pass_messages(task, &similarities, &workers, services))
     }
@@ -129,7 +131,11 @@ impl Setting {
         };
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let solution = examples.refine(run.exemplars.clone(), matches!(self.rule, Rule::Clusters(_)))?;
+        let solution = examples.refine(
+            run.exemplars.clone(),
+            &similarities.columns,
+            matches!(self.rule, Rule::Clusters(_)),
+        )?;
         self.warn(&run, solution.exemplars.len(), n, services);
         let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
         Ok(Found { solution, preferences, converged: run.converged, trace })

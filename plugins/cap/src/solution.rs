@@ -18,12 +18,12 @@ const CHUNK: usize = 1024;
 const BATCH: usize = 64;
 /// Examples compared by one thread at a time.
 const ROWS: usize = 64;
-/// Rounds of moving exemplars and assigning anew, at most.
-const ROUNDS: usize = 10;
-/// Comparisons beyond which no exemplar is taken away.
-const LONG: usize = 1 << 30;
+/// Rounds of changing exemplars and assigning anew, at most.
+const ROUNDS: usize = 50;
+/// Comparisons beyond which no exemplar is taken away or exchanged.
+pub(crate) const LONG: usize = 1 << 30;
 /// What a change must gain, as a share of what is at stake: above the rounding of f32.
-const GAIN: f64 = 1e-6;
+pub(crate) const GAIN: f64 = 1e-6;
 
 /// Who belongs where.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub(crate) struct Solution {
     /// The set of every example; an exemplar has itself.
     pub(crate) labels: Vec<u32>,
     /// How near each is to its set, in the units of products; 0 for exemplars.
-    similarities: Vec<f32>,
+    pub(crate) similarities: Vec<f32>,
     /// Σ S(i, c_i), in the user's units.
     pub(crate) objective: f64,
 }
@@ -70,14 +70,17 @@ impl<'a> Examples<'a> {
         Self { task, space: task.points(), points, preferences, workers, services }
     }
 
-    /// Assigns all examples to these exemplars, then takes exemplars away and moves them within their clusters for as
-    /// long as that raises the objective. With degree 1, exemplars only move, and once, as in affinity propagation; if
-    /// there shall be so many, none is taken away.
-    pub(crate) fn refine(&self, exemplars: Vec<u32>, so_many: bool) -> Result<Solution> {
+    /// Assigns all examples to these exemplars. Then, for as long as that raises the objective, takes exemplars away,
+    /// moves them within their clusters, and exchanges them for other candidates. With degree 1, exemplars only move, and
+    /// once, as in affinity propagation; if there shall be so many, there will be.
+    pub(crate) fn refine(&self, exemplars: Vec<u32>, candidates: &[u32], so_many: bool) -> Result<Solution> {
         let mut solution = self.assign(exemplars)?;
-        let alone = self.task.degree == 1;
-        for _ in 0..if alone { 1 } else { ROUNDS } {
-            while !alone && !so_many {
+        if self.task.degree == 1 {
+            let next = self.assign(self.move_exemplars(&solution)?)?;
+            return Ok(if next.objective > solution.objective { next } else { solution });
+        }
+        for _ in 0..ROUNDS {
+            while !so_many {
                 let Some(fewer) = self.take_away(&solution)? else { break };
                 let next = self.assign(fewer)?;
                 if next.objective <= solution.objective {
@@ -86,14 +89,17 @@ impl<'a> Examples<'a> {
                 solution = next;
             }
             let moved = self.move_exemplars(&solution)?;
-            if moved == solution.exemplars {
-                break;
+            if moved != solution.exemplars {
+                let next = self.assign(moved)?;
+                if next.objective > solution.objective {
+                    solution = next;
+                    continue;
+                }
             }
-            let next = self.assign(moved)?;
-            if next.objective <= solution.objective {
-                break;
+            match self.exchange(&solution, candidates, so_many)? {
+                Some(next) => solution = next,
+                None => break,
             }
-            solution = next;
         }
         Ok(solution)
     }
@@ -117,7 +123,7 @@ impl<'a> Examples<'a> {
                 self.nearest(rows, others.len(), |set| rows_of(&sets[others[set]], exemplars), &Workers::alone())?;
             let before: f64 = affected.iter().map(|&row| f64::from(solution.similarities[row as usize])).sum();
             let after: f64 = next.iter().map(|(similarity, _)| f64::from(*similarity)).sum();
-            let cost = self.preferences[exemplars[at as usize] as usize] * self.scale();
+            let cost = self.preference(exemplars[at as usize]);
             Ok((after - (before + cost), GAIN * (before + cost).abs()))
         })?;
         let worth = (0..exemplars.len()).filter(|&at| gains[at].0 > gains[at].1);
@@ -208,8 +214,7 @@ impl<'a> Examples<'a> {
             }
             let candidates = &members[at];
             let values = self.workers.map(candidates.chunks(CHUNK), |candidates| {
-                let mut values: Vec<f64> =
-                    candidates.iter().map(|&row| self.preferences[row as usize] * self.scale()).collect();
+                let mut values: Vec<f64> = candidates.iter().map(|&row| self.preference(row)).collect();
                 for &set in affected {
                     self.services.check_cancelled()?;
                     let alternatives = candidates.iter().map(|&candidate| {
@@ -265,6 +270,23 @@ impl<'a> Examples<'a> {
         }
     }
 
+    pub(crate) fn degree(&self) -> usize {
+        self.task.degree
+    }
+
+    pub(crate) fn workers(&self) -> &Workers {
+        self.workers
+    }
+
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        self.services.check_cancelled()
+    }
+
+    /// S(k, {k}), in the units of products.
+    pub(crate) fn preference(&self, row: u32) -> f64 {
+        self.preferences[row as usize] * self.scale()
+    }
+
     fn rooted(&self) -> bool {
         self.task.space.distance == Distance::Euclidean
     }
@@ -274,7 +296,7 @@ impl<'a> Examples<'a> {
     }
 
     /// Composes sets of examples, in the coordinates of the points.
-    fn compose(&self, sets: &Sets) -> Result<Vectors> {
+    pub(crate) fn compose(&self, sets: &Sets) -> Result<Vectors> {
         let mut composed = self.task.compose_sets(self.task.embeddings, sets)?;
         self.points.enter(&mut composed);
         let mut vectors = Vectors::with_capacity(sets.len().div_ceil(LANES), self.points.dim());
@@ -284,7 +306,7 @@ impl<'a> Examples<'a> {
 }
 
 /// The examples that a set of positions stands for.
-fn rows_of(set: &[u32], exemplars: &[u32]) -> Vec<u32> {
+pub(crate) fn rows_of(set: &[u32], exemplars: &[u32]) -> Vec<u32> {
     set.iter().map(|&at| exemplars[at as usize]).collect()
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Examples are noisy compositions of drawn prototypes, p = 32, by a bilinear function with drawn weights, and vectors
 //! are normalised. Tables on standard output: optimisers and starts (n = 15,000, k = 5, d = 2, 100 restarts, mean over
-//! several data sets), time by n and by the number of compositions. `-- large` goes on to n = 10⁷.
+//! several data sets), time by n and by the number of compositions. `-- starts`, `-- n` and `-- sets` print one of them,
+//! `-- n large` goes on to n = 10⁷.
 
 use std::time::Instant;
 
@@ -40,11 +41,42 @@ fn run(g: &Plain, values: &[f32], degree: usize, params: &Params) -> Result<(f64
     Ok((start.elapsed().as_secs_f64(), found.diagnostics))
 }
 
+fn random() -> Option<Init> {
+    Some(Init::Start(Start::Random))
+}
+
+/// A fixed number of rounds, so that only the size differs.
+fn fixed(k: usize) -> Params {
+    Params {
+        restarts: Some(5),
+        max_iter: Some(10),
+        tol: Some(0.0),
+        prune: false,
+        refine: Some(false),
+        init: random(),
+        ..Params::new(k)
+    }
+}
+
 fn main() -> Result<()> {
     let g = Plain::bilinear(DIM, 1);
-    let random = || Some(Init::Start(Start::Random));
+    let named: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|wanted| wanted == name);
+    if wanted("starts") {
+        optimizers_and_starts(&g)?;
+    }
+    if wanted("n") {
+        examples_by_number(&g, if named.iter().any(|name| name == "large") { 7 } else { 6 })?;
+    }
+    if wanted("sets") {
+        compositions_by_number(&g)?;
+    }
+    Ok(())
+}
+
+fn optimizers_and_starts(g: &Plain) -> Result<()> {
     println!("| n = 15,000, k = 5, d = 2, 100 restarts | seconds | mean final SSD |\n|---|---|---|");
-    let sets: Vec<Vec<f32>> = (0..5).map(|seed| plant(&g, 15_000, 5, 2, 1.0, seed)).collect();
+    let sets: Vec<Vec<f32>> = (0..3).map(|seed| plant(g, 15_000, 5, 2, 1.0, seed)).collect();
     for (name, params) in [
         ("lbfgs, plusplus", Params::new(5)),
         ("lbfgs, random", Params { init: random(), ..Params::new(5) }),
@@ -57,36 +89,33 @@ fn main() -> Result<()> {
     ] {
         let (mut seconds, mut ssd) = (0.0, 0.0);
         for values in &sets {
-            let (took, found) = run(&g, values, 2, &params)?;
+            let (took, found) = run(g, values, 2, &params)?;
             (seconds, ssd) = (seconds + took / sets.len() as f64, ssd + found.objective / sets.len() as f64);
         }
         println!("| {name} | {seconds:.2} | {ssd:.3} |");
     }
+    Ok(())
+}
 
-    // A fixed number of rounds, so that only the size differs.
-    let fixed = |k: usize| Params {
-        restarts: Some(5),
-        max_iter: Some(10),
-        tol: Some(0.0),
-        prune: false,
-        init: random(),
-        ..Params::new(k)
-    };
+fn examples_by_number(g: &Plain, largest: u32) -> Result<()> {
     println!(
         "\n| n (k = 5, d = 2, 5 restarts × 10 rounds) | seconds | ns per example, restart and round |\n|---|---|---|"
     );
-    let large = std::env::args().any(|argument| argument == "large");
-    for power in 4..=if large { 7 } else { 6 } {
+    for power in 4..=largest {
         let n = 10usize.pow(power);
-        let (seconds, found) = run(&g, &plant(&g, n, 5, 2, 1.0, 9), 2, &fixed(5))?;
+        let (seconds, found) = run(g, &plant(g, n, 5, 2, 1.0, 9), 2, &fixed(5))?;
         println!("| {n} | {seconds:.3} | {:.1} |", 1e9 * seconds / (n as u64 * 5 * found.iterations) as f64);
     }
+    Ok(())
+}
+
+fn compositions_by_number(g: &Plain) -> Result<()> {
     println!(
         "\n| k, d (n = 100,000) | compositions | seconds | ns per example, composition, restart and round |\n|---|---|---|---|"
     );
     for (k, degree) in [(5, 1), (5, 2), (5, 3), (10, 2), (10, 3), (20, 2), (20, 3)] {
         let (n, sets) = (100_000, Sets::all_up_to(k, degree).len());
-        let (seconds, found) = run(&g, &plant(&g, n, k, degree, 1.0, 9), degree, &fixed(k))?;
+        let (seconds, found) = run(g, &plant(g, n, k, degree, 1.0, 9), degree, &fixed(k))?;
         let per = 1e9 * seconds / (n * sets * 5) as f64 / found.iterations as f64;
         println!("| {k}, {degree} | {sets} | {seconds:.3} | {per:.2} |");
     }

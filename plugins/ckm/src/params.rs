@@ -61,6 +61,11 @@ pub struct Params {
     /// Whether restarts that will not win are given up early; see the documentation for the rule. Never with `adam`.
     #[serde(default = "default_prune")]
     pub prune: bool,
+    /// Whether it starts again near the best restart, to see whether that ends lower: with swapped singletons if the
+    /// order of composing matters, and with slightly moved ones if there are few examples. True unless `preset` says
+    /// otherwise, and false for `adam`; never with one restart.
+    #[serde(default)]
+    pub refine: Option<bool>,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the
     /// same.
     #[serde(default)]
@@ -92,6 +97,7 @@ impl Params {
             init: None,
             sample: default_sample(),
             prune: default_prune(),
+            refine: None,
             stream: false,
             preset: None,
         }
@@ -142,7 +148,7 @@ pub struct ClustererParams {
 /// Values that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
-    /// `init` = "random", `tol` = 0, `max_iter` = 1000: random examples, and descent to convergence.
+    /// `init` = "random", `tol` = 0, `max_iter` = 1000, `refine` = false: random examples, and descent to convergence.
     #[serde(rename = "paper")]
     Paper,
     /// `init` = "random", `optimizer` = "adam", `lr` = 0.2, `steps` = 1, `max_iter` = 100: the authors' procedure, which
@@ -164,6 +170,7 @@ pub(crate) struct Settings {
     pub(crate) init: Init,
     pub(crate) sample: usize,
     pub(crate) prune: bool,
+    pub(crate) refine: bool,
     pub(crate) stream: bool,
 }
 
@@ -203,6 +210,7 @@ impl TryFrom<Params> for Settings {
             init,
             sample: params.sample,
             prune: params.prune,
+            refine: params.refine.unwrap_or(params.preset.is_none() && optimizer == Optimizer::Lbfgs),
             stream: params.stream,
         })
     }
@@ -210,7 +218,7 @@ impl TryFrom<Params> for Settings {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { k, restarts, max_iter, tol, lr, steps, sample, prune, stream, .. } = self;
+        let Self { k, restarts, max_iter, tol, lr, steps, sample, prune, refine, stream, .. } = self;
         write!(f, "k = {k}, restarts = {restarts}, max_iter = {max_iter}, tol = {tol:e}, ")?;
         match self.optimizer {
             Optimizer::Lbfgs => write!(f, "optimizer = lbfgs, ")?,
@@ -221,7 +229,7 @@ impl fmt::Display for Settings {
             Init::Start(Start::Random) => write!(f, "init = random, ")?,
             Init::Clusterer(clusterer) => write!(f, "init = {}, ", clusterer.r#use)?,
         }
-        write!(f, "sample = {sample}, prune = {prune}, stream = {stream}")
+        write!(f, "sample = {sample}, prune = {prune}, refine = {refine}, stream = {stream}")
     }
 }
 
@@ -239,14 +247,14 @@ mod tests {
         assert_eq!(
             settings(paper.clone()).to_string(),
             "k = 5, restarts = 100, max_iter = 1000, tol = 0e0, optimizer = lbfgs, init = random, sample = 16384, \
-             prune = true, stream = false"
+             prune = true, refine = false, stream = false"
         );
         assert_eq!(settings(Params { max_iter: Some(7), ..paper }).max_iter, 7);
         let authors = Params { preset: Some(Preset::AuthorsCode), ..Params::new(6) };
         assert_eq!(
             settings(authors.clone()).to_string(),
             "k = 6, restarts = 100, max_iter = 100, tol = 1e-5, optimizer = adam, lr = 0.2, steps = 1, init = random, \
-             sample = 16384, prune = true, stream = false"
+             sample = 16384, prune = true, refine = false, stream = false"
         );
         let given = Params { lr: Some(0.1), init: Some(Init::Start(Start::PlusPlus)), ..authors };
         assert_eq!((settings(given.clone()).lr, settings(given).init), (0.1, Init::Start(Start::PlusPlus)));

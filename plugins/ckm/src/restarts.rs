@@ -65,6 +65,7 @@ pub(crate) struct Search<'a> {
     /// All compositions.
     pub(crate) sets: &'a Sets,
     pub(crate) method: Method,
+    pub(crate) restarts: usize,
     pub(crate) max_iter: usize,
     pub(crate) tol: f64,
     /// Whether restarts are given up early.
@@ -149,10 +150,13 @@ impl Search<'_> {
         start: impl Fn(usize, &mut ChaCha8Rng) -> Result<Vec<f32>> + Sync + Send,
         mut best: Option<Run>,
     ) -> Result<(Run, usize)> {
+        // What begins with a best is not counted as progress.
+        let counted = best.is_none();
         let mut given_up = 0;
         for first in (0..restarts).step_by(WINDOW) {
-            let runs =
-                self.run(first..restarts.min(first.saturating_add(WINDOW)), restarts, &start, best.as_ref())?;
+            let before = if counted { first } else { self.restarts };
+            let streams = first..restarts.min(first.saturating_add(WINDOW));
+            let runs = self.run(streams, before, &start, best.as_ref())?;
             given_up += runs.iter().filter(|run| run.state == State::GivenUp).count();
             for run in runs {
                 if best.as_ref().is_none_or(|best| run.ssd < best.ssd) {
@@ -163,15 +167,14 @@ impl Search<'_> {
         Ok((best.ok_or_else(|| Error::new("there were no restarts"))?, given_up))
     }
 
-    /// Runs the restarts `streams` of `restarts`; returns them in order.
+    /// Runs the restarts `streams`, of which `before` were done before; returns them in order.
     fn run(
         &self,
         streams: std::ops::Range<usize>,
-        restarts: usize,
+        before: usize,
         start: impl Fn(usize, &mut ChaCha8Rng) -> Result<Vec<f32>> + Sync + Send,
         best: Option<&Run>,
     ) -> Result<Vec<Run>> {
-        let before = streams.start.saturating_mul(self.max_iter);
         let mut runs = self.workers.map(streams, |stream| {
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             rng.set_stream(stream as u64);
@@ -194,8 +197,9 @@ impl Search<'_> {
                 }
             }
             let done = |run: &Run| if run.state == State::Running { run.trace.len() } else { self.max_iter };
-            let done = runs.iter().map(done).fold(before, usize::saturating_add);
-            self.starts.model.services.progress(done, restarts.saturating_mul(self.max_iter))?;
+            let total = self.restarts.saturating_mul(self.max_iter);
+            let done = runs.iter().map(done).fold(before.saturating_mul(self.max_iter), usize::saturating_add);
+            self.starts.model.services.progress(done.min(total), total)?;
         }
     }
 
@@ -203,9 +207,7 @@ impl Search<'_> {
     /// at the beginning: blocks do not change because some have ended.
     fn assign(&self, running: &mut [&mut Run], all: usize) -> Result<f64> {
         let (dim, sets) = (self.source.dim(), self.sets.len());
-        let numbers = all.saturating_mul(sets).saturating_mul(dim + 1);
-        let blocks = (PARTIAL_NUMBERS / numbers.max(1)).clamp(1, BATCH_ROWS / BLOCK).next_power_of_two();
-        let block_rows = BATCH_ROWS / blocks;
+        let block_rows = BATCH_ROWS / blocks(all.saturating_mul(sets).saturating_mul(dim + 1));
         let tiles: Vec<Tiles> =
             running.iter().map(|run| Tiles::new(&self.source.frame.prepared(&run.centres), dim)).collect();
         let mut totals: Vec<Totals> = running.iter().map(|_| Totals::zero(sets, dim)).collect();
@@ -393,6 +395,18 @@ impl Search<'_> {
             Ok(())
         })
     }
+}
+
+/// How many blocks a batch is cut into if each block sums up `numbers` numbers. No matter how many threads there are.
+fn blocks(numbers: usize) -> usize {
+    let most = (PARTIAL_NUMBERS / numbers.max(1)).clamp(1, BATCH_ROWS / BLOCK);
+    // The largest power of two, so that batches divide evenly.
+    1 << most.ilog2()
+}
+
+/// How many numbers all blocks of a batch sum up together, if each sums up `numbers`.
+pub(crate) fn partial_numbers(numbers: usize) -> usize {
+    blocks(numbers).saturating_mul(numbers)
 }
 
 /// The number of sets of at most `degree` of `k`, if it can be counted.

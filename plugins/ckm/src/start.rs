@@ -6,11 +6,10 @@
 //! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
 //! [`LOOK`] examples, another part of the sample for every restart.
 
-use compflow_api::{Clusterer, Embeddings, Error, Result, Services, Sets, StreamTask};
+use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask};
 use ndarray::ArrayView2;
 use rand::seq::SliceRandom;
-use rand::{Rng, RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::{Rng, RngExt};
 
 use crate::objective::Model;
 use crate::source::{Frame, Sample};
@@ -165,11 +164,11 @@ impl Starts<'_> {
     }
 
     /// The same singletons with two of them swapped: all pairs, or `most` of them at random if there are more.
-    pub(crate) fn swaps(&self, singletons: &[f32], most: usize, seed: u64) -> Vec<Vec<f32>> {
+    pub(crate) fn swaps(&self, singletons: &[f32], most: usize, rng: &mut impl Rng) -> Vec<Vec<f32>> {
         let dim = self.model.dim;
         let mut pairs: Vec<(usize, usize)> = (0..self.k).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
         if pairs.len() > most {
-            pairs.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+            pairs.shuffle(rng);
             pairs.truncate(most);
         }
         let swap = |(a, b): (usize, usize)| {
@@ -179,6 +178,22 @@ impl Starts<'_> {
             swapped
         };
         pairs.into_iter().map(swap).collect()
+    }
+
+    /// The same singletons, each moved at random by about `size` in every dimension of the space.
+    pub(crate) fn kick(&self, singletons: &[f32], size: f64, rng: &mut impl Rng) -> Vec<f32> {
+        let mut kicked = singletons.to_vec();
+        for row in kicked.chunks_exact_mut(self.model.dim) {
+            // In a space that normalises, what moves a vector by its length moves its point by one.
+            let length = match self.model.space.normalize {
+                Normalize::None => 1.0,
+                Normalize::L2 => row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt(),
+            };
+            // Uniform numbers with variance 1.
+            let bound = 3f64.sqrt();
+            row.iter_mut().for_each(|value| *value += (size * length * rng.random_range(-bound..bound)) as f32);
+        }
+        kicked
     }
 
     /// The example of the sample that is farthest from its nearest centre (points of the space), with its squared
@@ -228,6 +243,8 @@ mod tests {
     use compflow_kernels::testing::composers::Plain;
     use compflow_kernels::testing::examples;
     use compflow_kernels::workers::Workers;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
 
     use super::*;
     use crate::source::Source;
@@ -301,10 +318,11 @@ mod tests {
         {
             with(&values, 4, &g, 4, 3, |starts| {
                 assert_eq!(starts.order_matters(&values[..16]).unwrap(), expected, "{g:?}");
-                let swaps = starts.swaps(&values[..16], 100, 0);
+                let mut rng = ChaCha8Rng::seed_from_u64(0);
+                let swaps = starts.swaps(&values[..16], 100, &mut rng);
                 assert_eq!(swaps.len(), 6);
                 assert_eq!(swaps[0][..8], [&values[4..8], &values[..4]].concat());
-                assert_eq!(starts.swaps(&values[..16], 2, 0).len(), 2);
+                assert_eq!(starts.swaps(&values[..16], 2, &mut rng).len(), 2);
             });
         }
     }

@@ -16,9 +16,6 @@ use crate::{exhaustive, maps, threshold};
 
 /// The space of the authors' code.
 const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distance::SqEuclidean };
-/// The threshold of the presets.
-const PRESET_THRESHOLD: f64 = 0.4;
-
 /// Greedy compositional reassignment: another clusterer finds clusters, and those that lie where the composition of
 /// others is predicted are called that composition.
 ///
@@ -39,8 +36,8 @@ pub struct Params {
     /// The clusterer that finds the preliminary clusters: any but this one.
     pub base: Base,
     /// A cluster nearer than this to a composition of others is called that composition: a distance in the pipeline's
-    /// space, or `"auto"`, which finds it among the distances of the clusters. `"auto"` unless given.
-    pub threshold: Option<Threshold>,
+    /// space, or `"auto"`, which finds it among the distances of the clusters.
+    pub threshold: Threshold,
     /// Most members of a composition; the pipeline's degree unless given. Less than there are preliminary clusters.
     #[schemars(range(min = 1))]
     pub degree: Option<usize>,
@@ -59,7 +56,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             base: Base::default(),
-            threshold: None,
+            threshold: Threshold::Auto(Auto::Auto),
             degree: None,
             on_conflict: OnConflict::default(),
             method: Method::default(),
@@ -85,10 +82,12 @@ pub enum Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// As in the paper: `ac` with `k` = 17 (28 if `degree` is given as 3 or more) and a `threshold` of 0.4.
+    /// What the paper says, with the values that were found for degree 2.
+    #[schemars(extend("values" = { "base": { "use": "ac", "params": { "k": 17 } }, "threshold": 0.4 }))]
     Paper,
-    /// As in the authors' code: the same values, base and distances in the space of squared distances between
-    /// normalised vectors whatever the pipeline's, and a distance equal to the threshold is near enough.
+    /// As the authors' code does: base and distances in the space of squared distances between normalised vectors
+    /// whatever the pipeline's, and a distance equal to the threshold is near enough.
+    #[schemars(extend("values" = { "base": { "use": "ac", "params": { "k": 17 } }, "threshold": 0.4 }))]
     AuthorsCode,
 }
 
@@ -115,22 +114,14 @@ impl Component for Gcr {
     const FLAGS: Flags = Flags::NEEDS_COMPOSER;
     type Params = Params;
 
-    fn new(mut params: Params, services: &Services<'_>) -> Result<Self> {
-        let threshold = match params.preset {
-            Some(_) => Threshold::Value(PRESET_THRESHOLD),
-            None => Threshold::Auto(Auto::Auto),
-        };
-        let threshold = params.threshold.unwrap_or(threshold);
+    fn new(params: Params, services: &Services<'_>) -> Result<Self> {
+        let threshold = params.threshold;
         if let Threshold::Value(value) = threshold
             && !(value.is_finite() && value >= 0.0)
         {
             return Err(Error::new(format!(
                 "`threshold` must be a finite number at least 0 or \"auto\", found {value}"
             )));
-        }
-        if params.preset.is_some() && params.base == Base::default() {
-            let k = if params.degree.is_some_and(|degree| degree >= 3) { 28 } else { 17 };
-            params.base.params.insert("k".to_owned(), k.into());
         }
         let authors = params.preset == Some(Preset::AuthorsCode);
         Ok(Self {

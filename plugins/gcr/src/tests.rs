@@ -307,7 +307,7 @@ fn bad_parameters_are_refused() {
         "`degree` must be a whole number at least 1, found 0"
     );
     for value in [f64::NAN, f64::INFINITY, -1.0] {
-        let params = Params { threshold: Some(Threshold::Value(value)), ..Params::default() };
+        let params = Params { threshold: Threshold::Value(value), ..Params::default() };
         let error = Gcr::new(params, &Services::none()).unwrap_err().to_string();
         assert_eq!(error, format!("`threshold` must be a finite number at least 0 or \"auto\", found {value}"));
     }
@@ -346,7 +346,6 @@ fn a_base_that_did_not_converge_shows() {
 
 #[test]
 fn the_presets_fill_in_the_base_and_the_threshold() {
-    use crate::base::Base;
     /// Notes what is asked for, and has nothing.
     struct Asked(std::sync::Mutex<Vec<String>>);
     impl compflow_api::Host for Asked {
@@ -357,17 +356,11 @@ fn the_presets_fill_in_the_base_and_the_threshold() {
     }
     let asked = Asked(std::sync::Mutex::default());
     let services = Services { host: &asked, ..Services::none() };
-    let kmeans = Base { component: "kmeans".to_owned(), ..Base::default() };
-    let preset = Some(crate::Preset::Paper);
-    for params in [
-        Params { preset, ..Params::default() },
-        Params { preset, degree: Some(3), ..Params::default() },
-        Params { preset, base: kmeans, ..Params::default() },
-        Params::default(),
-    ] {
-        assert!(Gcr::new(params, &services).is_err());
+    let component = compflow_api::Registration::clusterer::<Gcr>().component().unwrap();
+    for params in [r#"{"preset": "paper"}"#, r#"{"preset": "paper", "base": {"use": "kmeans"}}"#, "{}"] {
+        assert!(component.create(params, &services).is_err());
     }
-    assert_eq!(*asked.0.lock().unwrap(), [r#"ac {"k":17}"#, r#"ac {"k":28}"#, "kmeans {}", "ac {}"]);
+    assert_eq!(*asked.0.lock().unwrap(), [r#"ac {"k":17}"#, "kmeans {}", "ac {}"]);
 }
 
 #[test]

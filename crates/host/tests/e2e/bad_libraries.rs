@@ -3,11 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Folder, SMALL, libraries};
-
-fn library_name(stem: &str) -> String {
-    format!("{}compflow_{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
-}
+use crate::common::{Folder, SMALL, libraries, library_name};
 
 /// Builds a dynamic library from a few lines of Rust that know nothing of the api.
 fn build(folder: &Folder, stem: &str, source: &str) {

@@ -151,9 +151,13 @@ fn eval_picks_a_cell_of_a_run() {
 fn results_come_in_every_format_and_nothing_else_on_stdout() {
     let folder = Folder::new();
     folder.write("small.toml", SMALL);
-    for (format, begins) in
-        [("table", "made: mean (s.e.)"), ("json", "["), ("csv", "data,"), ("md", "**made"), ("latex", "% made")]
-    {
+    for (format, begins) in [
+        ("table", "made: mean (s.e.)"),
+        ("json", "["),
+        ("csv", "data,"),
+        ("md", "**made"),
+        ("latex", "% \\usepackage{booktabs}"),
+    ] {
         let (stdout, stderr) = folder.run(&["run", "small.toml", "--format", format, "--quiet"], 0);
         assert!(stdout.starts_with(begins), "{format}: {stdout}");
         assert_eq!(stderr, "", "a quiet run says nothing else");

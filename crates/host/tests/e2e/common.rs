@@ -44,10 +44,10 @@ impl Folder {
 
     /// Copies the misbehaving library to where `--plugins faulty` finds it.
     pub(crate) fn add_faulty(&self) {
-        let name = |stem: &str| format!("{}{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
         std::fs::create_dir_all(self.path("faulty")).unwrap();
-        let to = self.path("faulty").join(name("compflow_faulty"));
-        std::fs::copy(libraries().join(name("faulty")), to).unwrap();
+        let to = self.path("faulty").join(library_name("faulty"));
+        let built = library_name("faulty").replace("compflow_", "");
+        std::fs::copy(libraries().join(built), to).unwrap();
     }
 
     pub(crate) fn write_parquet(&self, name: &str, columns: Vec<(&str, ArrayRef)>) -> PathBuf {
@@ -59,6 +59,15 @@ impl Folder {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         path
+    }
+
+    /// A small Arrow file with a column of embeddings.
+    pub(crate) fn write_arrow(&self, name: &str) {
+        let batch = RecordBatch::try_from_iter([("embedding", embeddings(&[&[0.0, 1.0], &[2.0, 3.0]]))]).unwrap();
+        let file = File::create(self.path(name)).unwrap();
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
     }
 
     pub(crate) fn read_parquet(&self, name: &str) -> RecordBatch {
@@ -80,6 +89,16 @@ pub(crate) fn read_parquet(path: &Path) -> RecordBatch {
 /// `cargo test` leaves the plugins' libraries beside the test executables.
 pub(crate) fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// The file name of a plugin.
+pub(crate) fn library_name(stem: &str) -> String {
+    format!("{}compflow_{stem}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+}
+
+/// A folder for what tests build: below the build's own, so that it is kept from run to run.
+pub(crate) fn build_folder(name: &str) -> PathBuf {
+    libraries().join("../..").canonicalize().unwrap().join(name)
 }
 
 /// The root of the repository.

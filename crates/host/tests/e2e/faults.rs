@@ -83,7 +83,7 @@ fn a_result_that_does_not_fit_the_data_is_refused() {
     let folder = Folder::new();
     with_fault(&folder, "wrong_length");
     run(&folder, &[], 1);
-    assert_eq!(failing_cells(&folder)[0].1, "44 assignments were returned for 45 examples");
+    assert_eq!(failing_cells(&folder)[0].1, "an impossible result: 44 assignments were returned for 45 examples");
 }
 
 #[test]
@@ -177,11 +177,14 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
     folder.write("p.toml", &(demanding.clone() + "\n[composer]\nuse = \"rough\"\n"));
     let (_, stderr) = run(&folder, &[], 2);
     assert!(stderr.contains("needs gradients, and the composer `rough` has none"), "{stderr}");
-    assert!(stderr.contains("these have: `bilinear`, `max`, `mean`, `sum`"), "{stderr}");
+    assert!(stderr.contains("these have: `bilinear`, `careless`, `max`, `mean`, `sum`"), "{stderr}");
 
     folder.write("p.toml", &(demanding.clone() + "\n[composer]\nuse = \"max\"\n"));
     let (stdout, _) = run(&folder, &["--format", "csv"], 0);
-    assert!(stdout.contains("made,demanding,cri,3,1,0,true,"), "given the truth it is perfect: {stdout}");
+    assert!(
+        stdout.contains("made,demanding,cri,3,1,0,false,"),
+        "given the truth it is perfect, and does not compete: {stdout}"
+    );
 
     let blind = demanding
         .replace("trials = 3 }", "trials = 3 }\ncolumns = { embedding = \"embedding\", trial = \"trial\" }");

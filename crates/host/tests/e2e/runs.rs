@@ -33,7 +33,7 @@ fn expect(table: &RecordBatch, columns: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_five_tables_have_the_documented_columns_and_belong_together() {
+fn the_six_tables_have_the_documented_columns_and_belong_together() {
     let folder = Folder::new();
     folder.write("small.toml", SMALL);
     folder.run(&["run", "small.toml", "--out", "out"], 0);
@@ -123,6 +123,21 @@ fn the_five_tables_have_the_documented_columns_and_belong_together() {
         ],
     );
     assert_eq!(clusters["size"].as_primitive::<UInt32Type>().values().iter().sum::<u32>(), 3 * 45);
+
+    let traces = folder.read_parquet("out/traces.parquet");
+    expect(
+        &traces,
+        &[
+            ("data", "string"),
+            ("trial", "u32"),
+            ("clusterer", "string"),
+            ("iteration", "u32"),
+            ("objective", "f64"),
+        ],
+    );
+    let last = traces["objective"].as_primitive::<Float64Type>().value(traces.num_rows() - 1);
+    assert_eq!(last, runs["objective"].as_primitive::<Float64Type>().value(2), "a trace ends at the objective");
+    assert_eq!(traces["iteration"].as_primitive::<UInt32Type>().value(0), 1);
 
     // k-means' objective is the sum of the distances, so the tables agree with one another.
     let distances = assignments["distance"].as_primitive::<Float32Type>().values();

@@ -19,18 +19,28 @@ impl Clusters {
     }
 }
 
+/// Gives every example its most similar exemplar.
+pub(crate) fn choose(
+    similarities: &Similarities,
+    exemplars: Vec<u32>,
+    workers: &Workers,
+    services: &Services<'_>,
+) -> Result<Clusters> {
+    Ok(Clusters { labels: assign(similarities, &exemplars, workers, services)?, exemplars })
+}
+
 /// Gives every example its most similar exemplar, puts in place of each exemplar the member that the others of its
 /// cluster are most similar to, and gives every example its most similar exemplar again.
 pub(crate) fn refine(
     similarities: &Similarities,
-    mut exemplars: Vec<u32>,
+    exemplars: Vec<u32>,
     workers: &Workers,
     services: &Services<'_>,
 ) -> Result<Clusters> {
     let labels = assign(similarities, &exemplars, workers, services)?;
     let mut members = vec![Vec::new(); exemplars.len()];
     labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row));
-    exemplars = workers.map(members, |members| {
+    let mut exemplars = workers.map(members, |members| {
         let mut sums = vec![0.0; members.len()];
         for &row in &members {
             services.check_cancelled()?;
@@ -40,8 +50,7 @@ pub(crate) fn refine(
         Ok(members[first_highest(sums)] as u32)
     })?;
     exemplars.sort_unstable();
-    let labels = assign(similarities, &exemplars, workers, services)?;
-    Ok(Clusters { labels, exemplars })
+    choose(similarities, exemplars, workers, services)
 }
 
 /// The most similar exemplar of every example, as its place in the list; an exemplar has itself.

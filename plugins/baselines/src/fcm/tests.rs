@@ -191,3 +191,12 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
         "`threshold` must be a number above 0 and below 1, found 1.0"
     );
 }
+
+#[test]
+fn examples_too_near_for_f64_are_said_to_be() {
+    let host = Watcher::new(usize::MAX);
+    let services = Services { host: &host, ..Services::none() };
+    let values: Vec<f32> = examples::uniform(50, 2, 1).iter().map(|value| value * 1e-20).collect();
+    cluster(&values, 2, &fcm(3, 2.0), &services).unwrap();
+    assert!(host.warnings()[0].contains("too near for f64"), "{:?}", host.warnings());
+}

@@ -58,8 +58,12 @@ fn equals_scikit_learn(method: &str, variant: Variant) {
         let gmm =
             Gmm { reg_covar, tol, max_iter: max_iter as usize, ..gmm(k as usize, variant, KINDS[kind as usize]) };
         let tiles = Tiles::new(&points, dim, 1);
-        let labels: Vec<u32> = fixtures.numbers(&format!("{case}/start")).1.iter().map(|&l| l as u32).collect();
-        let found = run(&gmm, &tiles, &one_hot(&labels, gmm.k));
+        let (shape, start) = fixtures.numbers(&format!("{case}/start"));
+        let first = match shape.len() {
+            1 => one_hot(&start.iter().map(|&label| label as u32).collect::<Vec<_>>(), gmm.k),
+            _ => start,
+        };
+        let found = run(&gmm, &tiles, &first);
 
         let expected = |name: &str| fixtures.numbers(&format!("{case}/{name}")).1;
         if found.trace.len() != expected("trace").len() {
@@ -283,4 +287,18 @@ fn a_preset_gives_way_to_what_is_given() {
     assert_eq!(found(r#"{"k": 18, "preset": "authors-code"}"#), (Variant::Bayes, 500, 0.1));
     assert_eq!(found(r#"{"k": 18, "preset": "authors-code", "reg_covar": 0.05}"#), (Variant::Bayes, 500, 0.05));
     assert_eq!(found(r#"{"k": 18}"#), (Variant::Em, 100, 1e-6));
+}
+
+#[test]
+fn a_regularisation_that_hides_the_data_is_said_to() {
+    let host = Watcher::new(usize::MAX);
+    let services = Services { host: &host, ..Services::none() };
+    let (values, _) = examples::blobs(3, 20, 2, 1);
+    let hidden = Gmm { reg_covar: 1e6, ..gmm(3, Variant::Bayes, Covariance::Full) };
+    cluster(&values, 2, &hidden, &services).unwrap();
+    assert!(
+        host.warnings()[0].contains("`reg_covar` = 1e6 is above the largest variance"),
+        "{:?}",
+        host.warnings()
+    );
 }

@@ -11,6 +11,8 @@ use compflow_api::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod violations;
+
 export_library!();
 
 /// What goes wrong.

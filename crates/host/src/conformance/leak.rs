@@ -1,0 +1,74 @@
+//! Does memory come back?
+
+use compflow_api::Result;
+
+use crate::conformance::report::{Verdict, require};
+
+/// How often something is created, run and dropped.
+const ROUNDS: usize = 1000;
+
+/// Bytes that are allocated and not freed, as exactly as can be told, and how many of them are within the noise.
+fn allocated() -> (usize, usize) {
+    match counted().filter(|bytes| *bytes > 0) {
+        Some(bytes) => (bytes, 8 << 10),
+        None => (memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem), 8 << 20),
+    }
+}
+
+/// What the allocator itself has counted: a sanitizer's if one stands in, or glibc's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn counted() -> Option<usize> {
+    use libloading::os::unix::{Library, Symbol};
+    // SAFETY: the sanitizers' interface declares the symbol so: <sanitizer/allocator_interface.h>.
+    let sanitizer: Result<Symbol<unsafe extern "C" fn() -> usize>, _> =
+        unsafe { Library::this().get("__sanitizer_get_current_allocated_bytes") };
+    if let Ok(allocated_bytes) = sanitizer {
+        // SAFETY: it only reads a counter, as does the other.
+        return Some(unsafe { allocated_bytes() });
+    }
+    // SAFETY: as above.
+    let info = unsafe { libc::mallinfo2() };
+    Some(info.uordblks + info.hblkhd)
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn counted() -> Option<usize> {
+    None
+}
+
+/// Memory that grows during both halves of the rounds is lost; what grows once may be something kept for later.
+///
+/// # Errors
+/// What a round returned, or how much was lost.
+pub(crate) fn none(mut round: impl FnMut() -> Result<()>) -> Result<Verdict> {
+    for _ in 0..ROUNDS / 20 {
+        round()?;
+    }
+    let mut at = [allocated().0; 3];
+    for mark in &mut at[1..] {
+        for _ in 0..ROUNDS / 2 {
+            round()?;
+        }
+        *mark = allocated().0;
+    }
+    let noise = allocated().1;
+    let grown = [at[1].saturating_sub(at[0]), at[2].saturating_sub(at[1])];
+    require(grown.iter().any(|grown| *grown <= noise), || {
+        format!("{} bytes more are allocated after {ROUNDS} rounds of create, run and drop", grown[0] + grown[1])
+    })?;
+    Ok(Verdict::Pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_bytes_a_round_are_noticed() {
+        let kept = none(|| {
+            std::mem::forget(std::hint::black_box(Box::new([7u8; 48])));
+            Ok(())
+        });
+        assert!(kept.unwrap_err().to_string().contains("bytes more are allocated after 1000 rounds"));
+    }
+}

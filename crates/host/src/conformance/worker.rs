@@ -1,0 +1,116 @@
+//! One component, point by point.
+
+use std::path::{Path, PathBuf};
+
+use compflow_api::{Error, ForeignComponent, Kind};
+use serde_json::{Map, Value};
+
+use crate::cli::TestPluginArgs;
+use crate::conformance::report::{Verdict, point, require};
+use crate::conformance::subject::Subject;
+use crate::conformance::{clusterer, composer, evaluator, loader, parameters};
+use crate::failure::Failure;
+use crate::library;
+use crate::registry::{Registry, search_path};
+
+/// Tests the component with this number.
+///
+/// # Errors
+/// If the request was wrong.
+pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, number: usize) -> Result<(), Failure> {
+    let siblings = library::open(file).map_err(Failure::run)?.components;
+    let component = *siblings.get(number).ok_or_else(|| Failure::request("there is no such component"))?;
+    let folders = search_path(plugins).map_err(Failure::request)?;
+    let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();
+    let (params, missing) = given_params(&schema, &for_component(&args.params, component.name))?;
+    // Work that does not stop may use it to the very end.
+    let subject: &'static Subject = Box::leak(Box::new(Subject {
+        component,
+        siblings,
+        registry: Registry::scan(&folders),
+        schema,
+        params,
+        path: for_component(&args.path, component.name).map(PathBuf::from),
+    }));
+    point("describes itself", || {
+        describes_itself(&subject.component)?;
+        parameters::describes_all(&subject.schema)?;
+        Ok(Verdict::Pass)
+    });
+    if let Some(missing) = missing {
+        let name = subject.component.name;
+        let why = format!("needs `{missing}`: give --params {name}='{{\"{missing}\": ...}}'");
+        point("everything else", || Ok(Verdict::Skip(why)));
+        return Ok(());
+    }
+    let mut made = true;
+    point("can be made, and from its defaults too", || {
+        let outcome = parameters::defaults(subject);
+        made = outcome.is_ok();
+        let hint = format!("or give --params {}='{{...}}'", subject.component.name);
+        outcome.map_err(|error| Error::new(format!("{error}; {hint}")))
+    });
+    if !made {
+        return Ok(());
+    }
+    point("refuses bad parameters by their names", || parameters::refuses_bad(subject));
+    match subject.component.kind {
+        Kind::Clusterer => clusterer::test(subject),
+        Kind::Composer => composer::test(subject),
+        Kind::Evaluator => evaluator::test(subject),
+        Kind::Loader => loader::test(subject),
+    }
+    Ok(())
+}
+
+/// What an option says for this component: `NAME=VALUE` before a value for all.
+fn for_component(values: &[String], name: &str) -> Option<String> {
+    let own = values.iter().find_map(|value| value.strip_prefix(&format!("{name}=")));
+    let is_named = |value: &str| {
+        value
+            .split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'))
+    };
+    own.or_else(|| values.iter().map(String::as_str).find(|value| !is_named(value))).map(str::to_owned)
+}
+
+/// The parameters to test with, and one that must be given and is not.
+fn given_params(schema: &Value, given: &Option<String>) -> Result<(Map<String, Value>, Option<String>), Failure> {
+    let given = given.as_deref().unwrap_or("{}");
+    let mut params: Map<String, Value> =
+        serde_json::from_str(given).map_err(|error| Failure::request(format!("--params {given}: {error}")))?;
+    let required =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    for name in required {
+        if params.contains_key(name) {
+            continue;
+        }
+        match parameters::some_value(&schema["properties"][name]) {
+            Some(value) => params.insert(name.to_owned(), value),
+            None => return Ok((params, Some(name.to_owned()))),
+        };
+    }
+    Ok((params, None))
+}
+
+fn describes_itself(component: &ForeignComponent) -> compflow_api::Result<()> {
+    let ForeignComponent { name, summary, .. } = component;
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    require(name.chars().all(good), || format!("`{name}` is not lower case letters, digits, `_` and `-`"))?;
+    require(!summary.trim().is_empty(), || "has no summary".to_owned())?;
+    require(!summary.contains('\n'), || "its summary is more than one line".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_for_all_or_for_one() {
+        let values = ["a={\"k\": 1}".to_owned(), "{\"k\": 2}".to_owned()];
+        assert_eq!(for_component(&values, "a").as_deref(), Some("{\"k\": 1}"));
+        assert_eq!(for_component(&values, "b").as_deref(), Some("{\"k\": 2}"));
+        assert_eq!(for_component(&values[..1], "b"), None);
+        assert_eq!(for_component(&["data/x=1.npy".to_owned()], "b").as_deref(), Some("data/x=1.npy"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The page: what is on it and in which order.
+
+use maud::{DOCTYPE, PreEscaped, html};
+
+use super::{Material, cell, points, scores, setup, times, traces};
+use crate::failure::Failure;
+use crate::latex::metric_name;
+use crate::results::Results;
+
+/// Everything in one file: no script, no font, no picture comes from elsewhere.
+const STYLE: &str = include_str!("style.css");
+
+/// The sections, as the links at the top name them.
+const SECTIONS: [(&str, &str); 6] = [
+    ("scores", "Scores"),
+    ("trials", "Trials"),
+    ("time", "Time"),
+    ("convergence", "Convergence"),
+    ("cell", "One trial"),
+    ("run", "What was run"),
+];
+
+/// The page of a run.
+///
+/// # Errors
+/// If a cell that is to be shown does not exist, or a table is damaged.
+pub(crate) fn page(material: &Material, cells: &[String]) -> Result<String, Failure> {
+    let results = &material.results;
+    let chosen = cell::choose(material, cells)?;
+    let traces = results.traces()?;
+    let cell = cell::section(material, &chosen)?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content=(format!("compflow {}", env!("CARGO_PKG_VERSION")));
+                title { (results.record.name) " · compflow" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { (results.record.name) }
+                    p.lead { (subtitle(results)) }
+                    @if let Some(winners) = winners(results) { p.winners { (winners) } }
+                    nav { @for (id, title) in SECTIONS { a href=(format!("#{id}")) { (title) } } }
+                }
+                main {
+                    (setup::failures(results))
+                    (scores::section(material))
+                    @if !results.metrics().is_empty() { (points::section(material)) }
+                    (times::section(material))
+                    (traces::section(material, &traces))
+                    (cell)
+                    (setup::section(material))
+                }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn subtitle(results: &Results) -> String {
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let trials = results.data().iter().map(|data| results.trials(data).len()).max().unwrap_or(0);
+    [
+        count(results.clusterers().len(), "clusterer"),
+        count(results.data().len(), "data set"),
+        count(trials, "trial"),
+        format!("seed {}", results.record.seed),
+        setup::moment(results.record.started),
+    ]
+    .join(" · ")
+}
+
+/// Who is best by the first metric, data set by data set.
+fn winners(results: &Results) -> Option<maud::Markup> {
+    if results.clusterers().len() < 2 {
+        return None;
+    }
+    let metric = *results.metrics().first()?;
+    let best: Vec<_> = results
+        .data()
+        .into_iter()
+        .filter_map(|data| {
+            results.summary.iter().find(|entry| entry.data == data && entry.metric == metric && entry.best)
+        })
+        .collect();
+    Some(html! {
+        @for entry in best {
+            span.winner {
+                span.muted { "best " (metric_name(metric)) ", " (results.heading(&entry.data)) }
+                b { (entry.clusterer) " " (format!("{:.1}", 100.0 * entry.mean)) small { " %" } }
+            }
+        }
+    })
+}

@@ -1,0 +1,98 @@
+//! Every trial's score as a point, the mean and its standard error over them.
+
+use maud::{Markup, html};
+
+use super::Material;
+use super::colour::Colour;
+use super::svg::{Scale, cut, number, range, short};
+use crate::latex::metric_name;
+use crate::reload::Trivial;
+use crate::summary::{Scores, mean, standard_error};
+
+const WIDTH: f64 = 360.0;
+const LABEL: f64 = 74.0;
+const ROW: f64 = 22.0;
+const FOOT: f64 = 24.0;
+
+/// A panel for every data set, a row of panels for every metric.
+pub(crate) fn section(material: &Material) -> Markup {
+    let results = &material.results;
+    let (data, clusterers) = (results.data(), results.clusterers());
+    html! {
+        section #trials {
+            h2 { "Every trial" }
+            p.note {
+                "A point is a trial, the upright bar its mean, the line the standard error. Dashed: what the trivial "
+                "clusterings score, where that is in view."
+            }
+            @for metric in results.metrics() {
+                @let all = data.iter().flat_map(|data| clusterers.iter().flat_map(|clusterer| results.scores(data, clusterer, metric).into_values().collect::<Vec<_>>()));
+                @if let Some([low, high]) = range(all) {
+                    h3 { (metric_name(metric)) " in %" }
+                    div.figures {
+                        @for data in &data {
+                            figure {
+                                figcaption { b { (results.heading(data)) } }
+                                (panel(material, data, metric, [100.0 * low, 100.0 * high]))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
+    let results = &material.results;
+    let clusterers = results.clusterers();
+    let room = 0.04 * (high - low).max(1.0);
+    let (low, high) = (low - room, high + room);
+    let scale = Scale::linear([low, high], [LABEL, WIDTH - 14.0]);
+    let bottom = 6.0 + ROW * clusterers.len() as f64;
+    let trivial = Trivial::ALL.into_iter().filter_map(|which| {
+        let value = 100.0 * material.trivial(data, which, metric)?;
+        (low..=high).contains(&value).then_some((which, value))
+    });
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {}", number(bottom + FOOT))) role="img"
+            aria-label=(format!("{} of every trial, {}", metric_name(metric), results.heading(data))) {
+            @for tick in scale.ticks(5) {
+                line.grid x1=(number(scale.at(tick))) x2=(number(scale.at(tick))) y1="2" y2=(number(bottom)) {}
+                text.axis.middle x=(number(scale.at(tick))) y=(number(bottom + 15.0)) { (short(tick)) }
+            }
+            @for (which, value) in trivial {
+                line.trivial x1=(number(scale.at(value))) x2=(number(scale.at(value))) y1="2" y2=(number(bottom)) {
+                    title { (which.name()) ": " (format!("{value:.1}")) }
+                }
+            }
+            @for (at, clusterer) in clusterers.iter().enumerate() {
+                @let middle = 6.0 + ROW * (at as f64 + 0.5);
+                @let best = results.entry(data, clusterer, metric).is_some_and(|entry| entry.best);
+                text.end.strong[best] x=(LABEL - 8.0) y=(number(middle + 4.0)) { (cut(clusterer, 10)) title { (clusterer) } }
+                (row(&results.scores(data, clusterer, metric), &scale, middle, Colour::of(at)))
+            }
+        }
+    }
+}
+
+fn row(scores: &Scores, scale: &Scale, middle: f64, colour: Colour) -> Markup {
+    let values: Vec<f64> = scores.values().map(|value| 100.0 * value).collect();
+    let centre = 100.0 * mean(scores);
+    let se = standard_error(&values).unwrap_or(0.0);
+    html! {
+        @if !values.is_empty() {
+            g fill=(colour.hex()) stroke=(colour.hex()) {
+                @for (trial, value) in scores {
+                    circle.trial cx=(number(scale.at(100.0 * value))) cy=(number(middle)) r="4" {
+                        title { "trial " (trial) ": " (format!("{:.1}", 100.0 * value)) }
+                    }
+                }
+                line.error x1=(number(scale.at(centre - se))) x2=(number(scale.at(centre + se))) y1=(number(middle)) y2=(number(middle)) {}
+                line.mean x1=(number(scale.at(centre))) x2=(number(scale.at(centre))) y1=(number(middle - 8.0)) y2=(number(middle + 8.0)) {
+                    title { (format!("{centre:.1} ({se:.1})")) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The paper's tables, one per metric, and matched-pair tests between all methods.
+
+use maud::{Markup, html};
+
+use super::Material;
+use super::svg::cut;
+use crate::latex::{SIGNIFICANT, metric_name};
+use crate::reload::Trivial;
+use crate::results::Results;
+use crate::summary::{Summary, matched_pairs, mean};
+
+/// How two methods compare.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    pub(crate) p: f64,
+    /// Whether the first of the two has the better mean.
+    pub(crate) better: bool,
+}
+
+impl Pair {
+    pub(crate) fn significant(self) -> bool {
+        self.p < SIGNIFICANT
+    }
+}
+
+/// The matched-pair test of one method against another; `None` for the same method or without two common trials.
+pub(crate) fn pair(results: &Results, data: &str, metric: &str, a: &str, b: &str) -> Option<Pair> {
+    if a == b {
+        return None;
+    }
+    let (first, second) = (results.scores(data, a, metric), results.scores(data, b, metric));
+    let p = matched_pairs(&first, &second)?;
+    Some(Pair { p, better: (mean(&first) > mean(&second)) == results.larger_is_better(metric) })
+}
+
+/// `.03`, or `<.001`.
+pub(crate) fn p_text(p: f64) -> String {
+    if p < 0.001 { "<.001".to_owned() } else { format!("{p:.3}").trim_start_matches('0').to_owned() }
+}
+
+/// The tables and the tests.
+pub(crate) fn section(material: &Material) -> Markup {
+    let results = &material.results;
+    let metrics = results.metrics();
+    html! {
+        section #scores {
+            h2 { "Scores" }
+            @if metrics.is_empty() {
+                p.note { "The run has no scores: its pipeline has no [[evaluator]], or no cell has finished." }
+            } @else {
+                p.note {
+                    "Mean (s.e.) in % over trials. " b { "Bold" } " is the best of its column; † is not significantly worse "
+                    "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
+                    @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
+                }
+                div.figures.wide[results.data().len() > 3] { @for metric in &metrics { (table(material, metric)) } }
+                (tests(results, &metrics))
+            }
+            @if let Some(reason) = missing_trivial(material) {
+                p.note { "The trivial clusterings could not be scored: " (reason) "." }
+            }
+        }
+    }
+}
+
+fn missing_trivial(material: &Material) -> Option<&String> {
+    let scored = !material.results.metrics().is_empty();
+    material
+        .data
+        .values()
+        .flat_map(|again| &again.trivial)
+        .find_map(|(_, scores)| scores.as_ref().err())
+        .filter(|_| scored)
+}
+
+fn table(material: &Material, metric: &str) -> Markup {
+    let results = &material.results;
+    let (data, clusterers) = (results.data(), results.clusterers());
+    let known = |which: Trivial| data.iter().any(|data| material.trivial(data, which, metric).is_some());
+    html! {
+        figure {
+            table.scores {
+                thead { tr { th scope="col" { (metric_name(metric)) } @for data in &data { th scope="col" { (results.heading(data)) } } } }
+                tbody {
+                    @for clusterer in &clusterers {
+                        tr.oracle[results.is_oracle(clusterer)] {
+                            th scope="row" { (clusterer) }
+                            @for data in &data {
+                                td { @match results.entry(data, clusterer, metric) {
+                                    Some(entry) => { (entry_text(entry, results, clusterers.len())) }
+                                    None => { span.muted { "–" } }
+                                } }
+                            }
+                        }
+                    }
+                }
+                tbody.trivial {
+                    @for which in Trivial::ALL.into_iter().filter(|which| known(*which)) {
+                        tr {
+                            th scope="row" { (which.name()) }
+                            @for data in &data {
+                                td { @match material.trivial(data, which, metric) {
+                                    Some(value) => { (format!("{:.1}", 100.0 * value)) }
+                                    None => { "–" }
+                                } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn entry_text(entry: &Summary, results: &Results, methods: usize) -> Markup {
+    let close = entry.p_vs_best.is_some_and(|p| p >= SIGNIFICANT);
+    let trials = results.trials(&entry.data).len();
+    let hint = match entry.p_vs_best {
+        Some(p) => format!("p = {p:.4} against the best"),
+        None if entry.best => "the best".to_owned(),
+        None => String::new(),
+    };
+    html! {
+        // Being the best of one says nothing.
+        span.best[entry.best && methods > 1] title=(hint) { (format!("{:.1}", 100.0 * entry.mean)) }
+        @if let Some(se) = entry.se { small { " (" (format!("{:.1}", 100.0 * se)) ")" } }
+        span.mark { @if close { "†" } }
+        @if entry.trials < trials { small.bad { " " (entry.trials) "/" (trials) } }
+    }
+}
+
+/// A matrix of tests for every metric and data set.
+fn tests(results: &Results, metrics: &[&str]) -> Markup {
+    let clusterers = results.clusterers();
+    html! {
+        @if clusterers.len() > 1 {
+            h3 { "Matched-pair t-tests between methods" }
+            p.note {
+                "p of the row against the column. " span.key.better { "Green" } ": the row is significantly better; "
+                span.key.worse { "red" } ": significantly worse."
+            }
+            @for (at, metric) in metrics.iter().enumerate() {
+                details open[at == 0] {
+                    summary { (metric_name(metric)) }
+                    div.figures.wide[clusterers.len() > 6] {
+                        @for data in results.data() {
+                            figure {
+                                table.pairs {
+                                    thead { tr {
+                                        th scope="col" { (results.heading(data)) }
+                                        @for other in &clusterers { th scope="col" title=(other) { (cut(other, 7)) } }
+                                    } }
+                                    tbody { @for clusterer in &clusterers { tr {
+                                        th scope="row" title=(clusterer) { (cut(clusterer, 9)) }
+                                        @for other in &clusterers {
+                                            @match pair(results, data, metric, clusterer, other) {
+                                                None => { td {} }
+                                                Some(pair) => {
+                                                    td.better[pair.significant() && pair.better]
+                                                        .worse[pair.significant() && !pair.better] { (p_text(pair.p)) }
+                                                }
+                                            }
+                                        }
+                                    } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_is_written_as_in_papers() {
+        assert_eq!([p_text(0.0), p_text(0.0312), p_text(1.0)], ["<.001", ".031", "1.000"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! `compflow report`: the page is whole, needs nothing from elsewhere, and says what it cannot show.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+
+use crate::common::{Folder, SMALL, embeddings, numbers};
+
+/// A page as a tree. HTML differs from XML here only in elements without an end.
+fn parsed(page: &str) -> String {
+    let mut xml = String::new();
+    let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    while let Some(at) = ["<meta ", "<input "].iter().filter_map(|tag| rest.find(tag)).min() {
+        let end = at + rest[at..].find('>').unwrap();
+        xml += &rest[..end];
+        xml.push('/');
+        rest = &rest[end..];
+    }
+    // An attribute without a value.
+    (xml + rest).replace(" checked/>", " checked=\"\"/>").replace("<details open>", "<details open=\"\">")
+}
+
+fn report(folder: &Folder, args: &[&str]) -> String {
+    let (stdout, stderr) = folder.run(&[&["report", "out"], args].concat(), 0);
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("out/report.html\n", ""));
+    std::fs::read_to_string(folder.path("out/report.html")).unwrap()
+}
+
+fn assert_self_contained(page: &str) {
+    let xml = parsed(page);
+    let tree = roxmltree::Document::parse(&xml).unwrap();
+    for node in tree.descendants().filter(roxmltree::Node::is_element) {
+        let name = node.tag_name().name();
+        assert!(!["script", "link", "img", "iframe", "object", "image", "use"].contains(&name), "<{name}>");
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(!name.starts_with("on"), "{name}={value}");
+            assert!(name != "src" && (name != "href" || value.starts_with('#')), "{name}={value}");
+        }
+    }
+    let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+    assert!(!style.contains("url(") && !style.contains("@import"), "nothing is fetched");
+}
+
+/// Texts of all elements of a name, in their order.
+fn texts(page: &str, element: &str) -> Vec<String> {
+    let xml = parsed(page);
+    let tree = roxmltree::Document::parse(&xml).unwrap();
+    tree.descendants()
+        .filter(|node| node.has_tag_name(element))
+        .map(|node| node.descendants().filter_map(|part| part.is_text().then(|| part.text()).flatten()).collect())
+        .collect()
+}
+
+#[test]
+fn the_page_has_every_section_and_needs_nothing_else() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let page = report(&folder, &[]);
+    assert_self_contained(&page);
+    let sections =
+        ["Scores", "Every trial", "Time against n", "Convergence", "One trial, looked at", "What was run"];
+    assert_eq!(texts(&page, "h2"), sections);
+    assert_eq!(page.matches("class=\"scatter\"").count(), 2, "the truth and KM");
+    assert_eq!(page.matches("class=\"confusion\"").count(), 1);
+    assert!(page.matches("class=\"graph\"").count() >= 1, "the true compositions");
+    assert!(page.contains("all alone") && page.contains("one cluster"));
+    assert!(page.matches("class=\"trial\"").count() == 9, "3 trials by 3 metrics");
+    assert!(page.matches("class=\"trace\"").count() == 3, "a line per trial");
+    assert!(page.contains("loader = &quot;synthetic&quot;"), "the pipeline is shown");
+    // The same run gives the same page.
+    assert_eq!(page, report(&folder, &[]));
+}
+
+#[test]
+fn the_trial_can_be_chosen() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let page = report(&folder, &["--cell", "made/2", "--cell", "made/1"]);
+    assert!(
+        page.contains("n = 45, trial 2") && page.contains("n = 45, trial 1") && !page.contains("n = 45, trial 0")
+    );
+    assert_eq!(page.matches("class=\"scatter\"").count(), 4);
+    let refused = |args: &[&str]| folder.run(&[&["report", "out"], args].concat(), 2).1;
+    assert_eq!(
+        refused(&["--cell", "made/7"]),
+        "error: --cell: there is no `made/7`; there are made/0 to made/2\n"
+    );
+    assert!(refused(&["--reference", "x.toml"]).contains("--reference is for --format md"));
+    assert!(refused(&["out"]).contains("a page shows one run"));
+}
+
+const HOSTILE: &str = r#"<script>alert("&')</script>"#;
+
+/// A pipeline whose every name would be code if it were not escaped.
+fn hostile() -> Folder {
+    let folder = Folder::new();
+    let rows: Vec<Vec<f32>> = (0..12).map(|at| vec![(at % 3) as f32, (at / 3) as f32 * 0.1]).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    let labels: ArrayRef = Arc::new(StringArray::from(vec![HOSTILE; 12]));
+    let columns = vec![("embedding", embeddings(&rows)), ("label", labels), ("trial", numbers(&[0; 12]))];
+    folder.write_parquet("<data>&.parquet", columns);
+    let name = HOSTILE.replace('"', "\\\"");
+    let pipeline = format!(
+        "name = \"<b>bold\"\n[[data]]\nname = \"{name}\"\nloader = \"parquet\"\npath = \"<data>&.parquet\"\n\
+         columns = {{ embedding = \"embedding\", truth = \"label\", trial = \"trial\" }}\n\
+         [[clusterer]]\nname = \"{name}\"\nuse = \"kmeans\"\nparams = {{ k = 3 }}\n[[evaluator]]\nuse = \"cri\"\n"
+    );
+    folder.write("hostile.toml", &pipeline);
+    folder.run(&["run", "hostile.toml", "--out", "out"], 0);
+    folder
+}
+
+#[test]
+fn hostile_names_are_only_text() {
+    let folder = hostile();
+    let page = report(&folder, &[]);
+    assert!(!page.contains("<script") && !page.contains("<b>bold"), "names are escaped");
+    assert_self_contained(&page);
+    assert_eq!(texts(&page, "h1"), ["<b>bold"]);
+    assert!(texts(&page, "th").iter().any(|text| text == HOSTILE), "and shown as they are");
+    let (markdown, _) = folder.run(&["report", "out", "--format", "md"], 0);
+    assert!(!markdown.contains("<script"), "{markdown}");
+}
+
+#[test]
+fn data_that_is_gone_or_changed_is_left_out_with_the_reason() {
+    let folder = hostile();
+    let path = folder.path("<data>&.parquet");
+    let bytes = std::fs::read(&path).unwrap();
+    let other = vec![("embedding", embeddings(&[&[1.0]])), ("label", numbers(&[0])), ("trial", numbers(&[0]))];
+    folder.write_parquet("<data>&.parquet", other);
+    let page = report(&folder, &[]);
+    assert!(page.contains("has changed since the run"), "the reason is said");
+    assert_eq!(page.matches("class=\"scatter\"").count(), 0);
+    assert_self_contained(&page);
+    std::fs::remove_file(&path).unwrap();
+    let page = report(&folder, &[]);
+    assert!(page.contains("there is no such file") && !page.contains("class=\"confusion\""));
+    assert!(page.contains("The trivial clusterings could not be scored"));
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(report(&folder, &[]).matches("class=\"scatter\"").count(), 2);
+}
+
+#[test]
+fn failed_cells_are_said_first() {
+    let folder = Folder::new();
+    folder.write(
+        "small.toml",
+        &format!("{SMALL}\n[[clusterer]]\nname = \"big\"\nuse = \"kmeans\"\nparams = {{ k = 46 }}\n"),
+    );
+    folder.run(&["run", "small.toml", "--out", "out"], 1);
+    let page = report(&folder, &[]);
+    assert!(page.contains("3 of 6 cells failed") && page.contains("`k` = 46 is more than the 45 examples"));
+    assert_self_contained(&page);
+}
+
+#[test]
+fn a_run_without_truth_has_a_page() {
+    let folder = Folder::new();
+    folder
+        .write_parquet("plain.parquet", vec![("embedding", embeddings(&[&[0.0, 1.0], &[0.1, 1.0], &[5.0, 0.0]]))]);
+    let pipeline = "name = \"plain\"\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"plain.parquet\"\n\
+                    columns = { embedding = \"embedding\" }\n[[clusterer]]\nuse = \"kmeans\"\nparams = { k = 2 }\n";
+    folder.write("plain.toml", pipeline);
+    folder.run(&["run", "plain.toml", "--out", "out"], 0);
+    let page = report(&folder, &[]);
+    assert!(page.contains("The run has no scores"));
+    assert_eq!(page.matches("class=\"scatter\"").count(), 1);
+    assert_self_contained(&page);
+}
+
+#[test]
+fn what_is_no_results_folder_is_refused() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    let refused = || folder.run(&["report", "out"], 2).1;
+    assert_eq!(refused(), "error: out is no results folder: run.json: there is no such file\n");
+    folder.write("out/run.json", "{\"name\": \"x\"}");
+    assert!(refused().starts_with("error: out/run.json is no record of a run: missing field"), "{}", refused());
+    folder.run(&["run", "small.toml", "--out", "real"], 0);
+    std::fs::rename(folder.path("real"), folder.path("moved")).unwrap();
+    std::fs::remove_dir_all(folder.path("out")).unwrap();
+    std::fs::rename(folder.path("moved"), folder.path("out")).unwrap();
+    report(&folder, &[]);
+    for table in ["runs", "metrics", "summary", "assignments", "traces"] {
+        let path = folder.path(&format!("out/{table}.parquet"));
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        let broken = format!("error: out/{table}.parquet is not a table of a run: ");
+        assert!(refused().starts_with(&broken), "{}", refused());
+        if table != "traces" {
+            std::fs::remove_file(&path).unwrap();
+            let missing = format!("error: out/{table}.parquet: there is no such file; has the run finished?\n");
+            assert_eq!(refused(), missing);
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn markdown_puts_a_reference_beside_our_numbers() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let reference = "name = \"paper\"\nsource = \"a paper\"\ntrials = 3\n[[table]]\nsource = \"Table 9\"\n\
+                     runs = [\"small\"]\nmetric = \"cri\"\ndata = [\"made\"]\n[table.rows]\nKM = [\"12.3 (0.1)\"]\n\
+                     [[note]]\nruns = [\"small\"]\nclusterers = [\"KM\"]\ntext = \"It was made up.\"\n";
+    folder.write("reference.toml", reference);
+    let (text, _) = folder.run(&["report", "out", "--format", "md", "--reference", "reference.toml"], 0);
+    assert!(text.contains("|  | CRI | *paper* | aCRI | ARI | seconds |"), "{text}");
+    assert!(text.contains(" | *12.3 (0.1)* | "), "{text}");
+    assert!(text.contains("| *all alone* | ") && text.contains("| *one cluster* | "), "{text}");
+    assert!(
+        text.contains("- **KM**: CRI at n = 45 ") && text.contains(" against 12.3.\n  It was made up.\n"),
+        "{text}"
+    );
+    assert!(text.contains("1 of 1 entries differ."), "{text}");
+    folder.write("reference.toml", &reference.replace("12.3 (0.1)", "twelve"));
+    let (_, stderr) = folder.run(&["report", "out", "--format", "md", "--reference", "reference.toml"], 2);
+    assert_eq!(stderr, "error: reference.toml: Table 9, KM: expected `mean (s.e.)`, found `twelve`\n");
+}
+
+/// The file that ships is read, and the columns it names exist.
+#[test]
+fn the_papers_numbers_are_readable() {
+    let folder = Folder::new();
+    folder.write(
+        "small.toml",
+        &SMALL.replace("name = \"small\"", "name = \"omniglot\"").replace("\"made\"", "\"n150\""),
+    );
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let reference = crate::common::repository().join("docs/paper-results.toml");
+    let args = ["report", "out", "--format", "md", "--reference", reference.to_str().unwrap()];
+    let (text, _) = folder.run(&args, 0);
+    assert!(text.contains("Beside it: Table 3, OmniGlot."), "{text}");
+    assert!(text.contains("The paper has no numbers for KM."), "{text}");
+}

@@ -1,0 +1,270 @@
+//! A clusterer for every rule of the conformance tests, each breaking just that one.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use compflow_api::{
+    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Metric, NoParams, Result, Services, Sets,
+    Task, register,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Puts all examples into one cluster.
+fn one_cluster(task: &Task<'_>) -> Clustering {
+    Clustering::from_labels(&vec![0; task.embeddings.len()])
+}
+
+/// Declares a clusterer without parameters.
+macro_rules! violation {
+    ($type:ident, $name:literal, $summary:literal, |$task:ident, $services:ident| $cluster:expr) => {
+        struct $type;
+        register!(clusterer $type);
+
+        impl Component for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            type Params = NoParams;
+
+            fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+                Ok(Self)
+            }
+        }
+
+        impl Clusterer for $type {
+            fn cluster(&self, $task: &Task<'_>, $services: &Services<'_>) -> Result<Clustering> {
+                $cluster
+            }
+        }
+    };
+}
+
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+violation!(Moody, "moody", "another result every time", |task, _services| {
+    let mut found = one_cluster(task);
+    found.diagnostics.iterations = CALLS.fetch_add(1, Ordering::Relaxed).into();
+    Ok(found)
+});
+
+violation!(Crowded, "crowded", "another result with more threads", |task, services| {
+    let mut found = one_cluster(task);
+    found.diagnostics.iterations = services.threads as u64;
+    Ok(found)
+});
+
+violation!(Deaf, "deaf", "goes on for seconds when it is no longer wanted", |task, services| {
+    if task.embeddings.len() > 1000 {
+        services.host.progress(0, 1);
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    Ok(one_cluster(task))
+});
+
+violation!(Mute, "mute", "works without a word", |task, services| {
+    let started = Instant::now();
+    while task.embeddings.len() > 1000 && started.elapsed() < Duration::from_millis(600) {
+        services.check_cancelled()?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(one_cluster(task))
+});
+
+violation!(Lonely, "lonely", "panics on a single example", |task, _services| {
+    assert!(task.embeddings.len() != 1, "one is not enough");
+    Ok(one_cluster(task))
+});
+
+violation!(Bored, "bored", "panics if all examples are the same", |task, _services| {
+    let first = task.embeddings.row(0);
+    assert!(task.embeddings.len() == 1 || task.embeddings.rows().any(|row| row != first), "the same again");
+    Ok(one_cluster(task))
+});
+
+violation!(Delicate, "delicate", "returns what is no number for huge values", |task, _services| {
+    let sum: f32 = task.embeddings.values().iter().map(|value| value * value).sum();
+    Ok(Clustering { centroids: vec![sum - sum; task.embeddings.dim()], ..one_cluster(task) })
+});
+
+violation!(Excessive, "excessive", "more clusters than the degree allows", |task, _services| {
+    let all: Vec<u32> = (0..task.degree as u32 + 1).collect();
+    let assignments = (0..task.embeddings.len()).map(|_| all.clone()).collect();
+    Ok(Clustering { assignments, clusters: Sets::from_iter([all]), ..Clustering::default() })
+});
+
+violation!(Leaky, "leaky", "keeps a little of every run", |task, _services| {
+    std::mem::forget(std::hint::black_box(vec![1u8; 64]));
+    Ok(one_cluster(task))
+});
+
+violation!(Chatty, "chatty", "prints on stdout", |task, _services| {
+    println!("here I am");
+    Ok(one_cluster(task))
+});
+
+violation!(Fatal, "fatal", "ends the process", |task, _services| {
+    if task.embeddings.len() == 1 {
+        std::process::abort();
+    }
+    Ok(one_cluster(task))
+});
+
+violation!(Boastful, "boastful", "more done than there is", |task, services| {
+    services.progress(3, 2)?;
+    Ok(one_cluster(task))
+});
+
+violation!(Silent, "silent", "fails without a reason", |_task, _services| Err(Error::new("")));
+
+/// Accepts everything.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Anything {
+    /// Any number.
+    k: u32,
+}
+
+impl Default for Anything {
+    fn default() -> Self {
+        Self { k: 2 }
+    }
+}
+
+struct Gullible;
+register!(clusterer Gullible);
+
+impl Component for Gullible {
+    const NAME: &'static str = "gullible";
+    const SUMMARY: &'static str = "accepts parameters that it does not have";
+    type Params = Anything;
+
+    fn new(_params: Anything, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Gullible {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(one_cluster(task))
+    }
+}
+
+/// Says one default and has another.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TwoFaced {
+    /// How many iterations to claim.
+    #[serde(default)]
+    #[schemars(extend("default" = 5))]
+    claimed: u64,
+}
+
+struct Fickle(u64);
+register!(clusterer Fickle);
+
+impl Component for Fickle {
+    const NAME: &'static str = "fickle";
+    const SUMMARY: &'static str = "its schema has another default than it uses";
+    type Params = TwoFaced;
+
+    fn new(params: TwoFaced, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self(params.claimed))
+    }
+}
+
+impl Clusterer for Fickle {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let mut found = one_cluster(task);
+        found.diagnostics.iterations = self.0;
+        Ok(found)
+    }
+}
+
+/// Describes nothing.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Undescribed {
+    k: u32,
+}
+
+struct Secretive;
+register!(clusterer Secretive);
+
+impl Component for Secretive {
+    const NAME: &'static str = "secretive";
+    const SUMMARY: &'static str = "does not describe its parameter";
+    type Params = Undescribed;
+
+    fn new(_params: Undescribed, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Secretive {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(one_cluster(task))
+    }
+}
+
+/// A composer that leaves the last number of every batch alone and has the gradients of something else.
+struct Careless;
+register!(composer Careless);
+
+impl Component for Careless {
+    const NAME: &'static str = "careless";
+    const SUMMARY: &'static str = "does not write everything, and its gradients are wrong";
+    const FLAGS: Flags = Flags::HAS_GRADIENTS;
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Composer for Careless {
+    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        let all = out.len() - 1;
+        for ((out, left), right) in out[..all].iter_mut().zip(left).zip(right) {
+            *out = left + right;
+        }
+        Ok(())
+    }
+
+    fn vjp(
+        &self,
+        _: usize,
+        _: &[f32],
+        _: &[f32],
+        grad: &[f32],
+        left: &mut [f32],
+        right: &mut [f32],
+    ) -> Result<()> {
+        left.copy_from_slice(grad);
+        right.fill(0.0);
+        Ok(())
+    }
+}
+
+/// An evaluator that takes labels for numbers.
+struct Literal;
+register!(evaluator Literal);
+
+impl Component for Literal {
+    const NAME: &'static str = "literal";
+    const SUMMARY: &'static str = "sums labels, and panics without examples";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Evaluator for Literal {
+    fn metrics(&self) -> Vec<Metric> {
+        vec![Metric::larger("literal")]
+    }
+
+    fn evaluate(&self, truth: &Sets, _predicted: &Sets, _services: &Services<'_>) -> Result<Vec<f64>> {
+        Ok(vec![f64::from(truth[0][0])])
+    }
+}
