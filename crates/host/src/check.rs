@@ -495,7 +495,7 @@ impl Checker<'_> {
 }
 
 /// A text with every `${NAME}` replaced; or the name of the first that has no value.
-fn with_variables<'t>(text: &'t str, value: impl Fn(&str) -> Option<String>) -> Result<String, &'t str> {
+fn with_variables(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
     let (mut expanded, mut left) = (String::new(), text);
     while let Some((before, after)) = left.split_once("${") {
         let Some((name, after)) = after.split_once('}') else { break };

@@ -16,7 +16,7 @@ const ROWS: usize = 64;
 
 impl Examples<'_> {
     /// The solution with a further exemplar, or with another in place of one, if that is better; where there shall be
-    /// so many, only the latter. None if looking for it would take too long.
+    /// so many, only the latter. Newcomers are all examples, or the candidates where these are too many. None if looking for it would take too long.
     pub(crate) fn exchange(
         &self,
         solution: &Solution,
@@ -24,12 +24,17 @@ impl Examples<'_> {
         so_many: bool,
     ) -> Result<Option<Solution>> {
         let Solution { exemplars, sets, labels, .. } = solution;
-        let work = labels.len().saturating_mul(sets.len()).saturating_mul(candidates.len());
-        if work.saturating_mul(if so_many { exemplars.len() } else { exemplars.len() + 1 }) > LONG {
+        let rounds = if so_many { exemplars.len() } else { exemplars.len() + 1 };
+        let long = |newcomers: usize| {
+            labels.len().saturating_mul(sets.len()).saturating_mul(newcomers).saturating_mul(rounds) > LONG
+        };
+        // Candidates lie far apart, which exemplars that serve well do not: anybody may come if time allows.
+        let everybody = 0..labels.len() as u32;
+        let mut newcomers: Vec<u32> = if long(labels.len()) { candidates.to_vec() } else { everybody.collect() };
+        if long(newcomers.len()) {
             return Ok(None);
         }
-        let newcomers: Vec<u32> =
-            candidates.iter().copied().filter(|row| exemplars.binary_search(row).is_err()).collect();
+        newcomers.retain(|row| exemplars.binary_search(row).is_err());
         let better = |next: &Solution| next.objective > solution.objective + GAIN * solution.objective.abs();
         if !so_many && let Some(newcomer) = self.best_newcomer(solution, &newcomers)? {
             let next = self.with(solution, newcomer)?;

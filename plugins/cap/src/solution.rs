@@ -80,8 +80,8 @@ impl<'a> Examples<'a> {
             return Ok(if next.objective > solution.objective { next } else { solution });
         }
         for _ in 0..ROUNDS {
-            while !so_many {
-                let Some(fewer) = self.take_away(&solution)? else { break };
+            // Not where there shall be so many.
+            while let Some(fewer) = (!so_many).then(|| self.take_away(&solution)).transpose()?.flatten() {
                 let next = self.assign(fewer)?;
                 if next.objective <= solution.objective {
                     break;

@@ -83,7 +83,7 @@ violation!(Bored, "bored", "panics if all examples are the same", |task, _servic
 
 violation!(Delicate, "delicate", "returns what is no number for huge values", |task, _services| {
     let sum: f32 = task.embeddings.values().iter().map(|value| value * value).sum();
-    Ok(Clustering { centroids: vec![sum - sum; task.embeddings.dim()], ..one_cluster(task) })
+    Ok(Clustering { centroids: vec![sum * 0.0; task.embeddings.dim()], ..one_cluster(task) })
 });
 
 violation!(Excessive, "excessive", "more clusters than the degree allows", |task, _services| {
