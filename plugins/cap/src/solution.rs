@@ -80,8 +80,7 @@ impl<'a> Examples<'a> {
             return Ok(if next.objective > solution.objective { next } else { solution });
         }
         for _ in 0..ROUNDS {
-            // Not where there shall be so many.
-            while let Some(fewer) = (!so_many).then(|| self.take_away(&solution)).transpose()?.flatten() {
+            while let Some(fewer) = self.take_away(&solution, so_many)? {
                 let next = self.assign(fewer)?;
                 if next.objective <= solution.objective {
                     break;
@@ -105,11 +104,11 @@ impl<'a> Examples<'a> {
     }
 
     /// The exemplars without the one whose preference is better saved, if there is one: messages tend to leave one too
-    /// many. None if looking for it would take too long.
-    fn take_away(&self, solution: &Solution) -> Result<Option<Vec<u32>>> {
+    /// many. None where there shall be so many, and if looking for it would take too long.
+    fn take_away(&self, solution: &Solution, so_many: bool) -> Result<Option<Vec<u32>>> {
         let Solution { exemplars, sets, labels, .. } = solution;
         let work = labels.len().saturating_mul(sets.len()).saturating_mul(exemplars.len());
-        if exemplars.len() == 1 || work > LONG {
+        if so_many || exemplars.len() == 1 || work > LONG {
             return Ok(None);
         }
         let gains = self.workers.map(0..exemplars.len() as u32, |at| {
