@@ -16,7 +16,8 @@ const ROWS: usize = 64;
 
 impl Examples<'_> {
     /// The solution with a further exemplar, or with another in place of one, if that is better; where there shall be
-    /// so many, only the latter. Newcomers are all examples, or the candidates where these are too many. None if looking for it would take too long.
+    /// so many, only the latter. Newcomers are all examples, or the candidates where these are too many;
+    /// there are never more exemplars than candidates. None if looking for it would take too long.
     pub(crate) fn exchange(
         &self,
         solution: &Solution,
@@ -36,7 +37,8 @@ impl Examples<'_> {
         }
         newcomers.retain(|row| exemplars.binary_search(row).is_err());
         let better = |next: &Solution| next.objective > solution.objective + GAIN * solution.objective.abs();
-        if !so_many && let Some(newcomer) = self.best_newcomer(solution, &newcomers)? {
+        let room = !so_many && exemplars.len() < candidates.len();
+        if room && let Some(newcomer) = self.best_newcomer(solution, &newcomers)? {
             let next = self.with(solution, newcomer)?;
             if better(&next) {
                 return Ok(Some(next));
