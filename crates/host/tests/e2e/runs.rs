@@ -295,3 +295,22 @@ fn the_oracle_scores_its_closed_form_on_the_shipped_data() {
         assert!((cri - expected).abs() < 5e-5, "{file}: {cri}");
     }
 }
+
+#[test]
+fn examples_that_are_read_batch_by_batch_give_the_same_tables() {
+    let folder = Folder::new();
+    for stream in [false, true] {
+        let pipeline = format!(
+            "name = \"s\"\ndegree = 2\n[composer]\nuse = \"max\"\n[[data]]\nname = \"d\"\nloader = \"synthetic\"\n\
+             params = {{ n = 300, dim = 8, k = 4, trials = 2 }}\n[[clusterer]]\nuse = \"ckm\"\n\
+             params = {{ k = 4, restarts = 5, stream = {stream} }}\n[[evaluator]]\nuse = \"cri\"\n"
+        );
+        folder.write("s.toml", &pipeline);
+        folder.run(&["run", "s.toml", "--out", &format!("out-{stream}")], 0);
+    }
+    for table in ["assignments", "clusters", "metrics", "traces"] {
+        let read = |stream: bool| folder.read_parquet(&format!("out-{stream}/{table}.parquet"));
+        assert!(read(true).num_rows() > 0);
+        assert_eq!(read(true), read(false), "{table}");
+    }
+}
