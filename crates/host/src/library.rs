@@ -1,4 +1,4 @@
-//! From a file to what it offers: all code that opens libraries, and nearly all unsafe code of the host.
+//! From a file to what it offers: all code that opens libraries, and all unsafe code of the host.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -74,6 +74,28 @@ fn check_abi(abi: &RawAbi) -> Result<(), String> {
 /// The loader's own words; the error itself only says that dlopen failed.
 fn cause(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Bytes that all libraries and the host have allocated and not freed, where the allocator counts them: a sanitizer's if
+/// one stands in, or glibc's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn allocated() -> Option<usize> {
+    use libloading::os::unix::{Library, Symbol};
+    // SAFETY: the sanitizers' interface declares the symbol so: <sanitizer/allocator_interface.h>.
+    let sanitizer: Result<Symbol<unsafe extern "C" fn() -> usize>, _> =
+        unsafe { Library::this().get("__sanitizer_get_current_allocated_bytes") };
+    if let Ok(allocated_bytes) = sanitizer {
+        // SAFETY: it only reads a counter, as does the other.
+        return Some(unsafe { allocated_bytes() });
+    }
+    // SAFETY: as above.
+    let info = unsafe { libc::mallinfo2() };
+    Some(info.uordblks + info.hblkhd)
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn allocated() -> Option<usize> {
+    None
 }
 
 #[cfg(test)]

@@ -3,37 +3,17 @@
 use compflow_api::Result;
 
 use crate::conformance::report::{Verdict, require};
+use crate::library;
 
 /// How often something is created, run and dropped.
 const ROUNDS: usize = 1000;
 
 /// Bytes that are allocated and not freed, as exactly as can be told, and how many of them are within the noise.
 fn allocated() -> (usize, usize) {
-    match counted().filter(|bytes| *bytes > 0) {
+    match library::allocated().filter(|bytes| *bytes > 0) {
         Some(bytes) => (bytes, 8 << 10),
         None => (memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem), 8 << 20),
     }
-}
-
-/// What the allocator itself has counted: a sanitizer's if one stands in, or glibc's.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn counted() -> Option<usize> {
-    use libloading::os::unix::{Library, Symbol};
-    // SAFETY: the sanitizers' interface declares the symbol so: <sanitizer/allocator_interface.h>.
-    let sanitizer: Result<Symbol<unsafe extern "C" fn() -> usize>, _> =
-        unsafe { Library::this().get("__sanitizer_get_current_allocated_bytes") };
-    if let Ok(allocated_bytes) = sanitizer {
-        // SAFETY: it only reads a counter, as does the other.
-        return Some(unsafe { allocated_bytes() });
-    }
-    // SAFETY: as above.
-    let info = unsafe { libc::mallinfo2() };
-    Some(info.uordblks + info.hblkhd)
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn counted() -> Option<usize> {
-    None
 }
 
 /// Memory that grows during both halves of the rounds is lost; what grows once may be something kept for later.
