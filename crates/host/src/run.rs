@@ -153,6 +153,7 @@ pub(crate) fn run(plan: &Arc<Plan>, options: &RunOptions) -> Result<Finished, Fa
         rows.extend(unsettled(plan, &chosen, &rows));
     }
     bar.finish_and_clear();
+    plan.environment.terminal.sum_up_warnings();
     let interrupted = interrupt::requested();
     record.finish(plan, &rows, &chosen, interrupted);
     let summary = summarize(plan, &rows);

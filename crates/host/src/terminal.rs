@@ -1,6 +1,8 @@
 //! What goes to stderr: progress bars on a terminal, warnings anywhere.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use compflow_api::Level;
@@ -13,6 +15,8 @@ pub(crate) struct Terminal {
     quiet: bool,
     /// The least important lines that are shown.
     level: Level,
+    /// How often each warning was given.
+    warnings: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Terminal {
@@ -27,13 +31,21 @@ impl Terminal {
             Ok("info") => Level::Info,
             _ => Level::Warn,
         };
-        Self { bars, quiet, level }
+        Self { bars, quiet, level, warnings: Mutex::default() }
     }
 
-    /// Shows a line about something, above the bars.
+    /// Shows a line about something, above the bars; a warning only once, however many things it is about.
     pub(crate) fn log(&self, level: Level, about: &str, text: &str) {
         if level < self.level {
             return;
+        }
+        if level == Level::Warn {
+            let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+            let times = warnings.entry(text.to_owned()).or_default();
+            *times += 1;
+            if *times > 1 {
+                return;
+            }
         }
         let word = match level {
             Level::Debug => "debug",
@@ -42,6 +54,16 @@ impl Terminal {
         };
         let about = if about.is_empty() { String::new() } else { format!("{about}: ") };
         self.say(&format!("{word}: {about}{text}"));
+    }
+
+    /// Says how often warnings came again that were shown once.
+    pub(crate) fn sum_up_warnings(&self) {
+        let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        for (text, times) in warnings.into_iter().filter(|(_, times)| *times > 1) {
+            let cells =
+                if times == 2 { "another cell".to_owned() } else { format!("{} further cells", times - 1) };
+            self.say(&format!("warning: in {cells}: {text}"));
+        }
     }
 
     /// Shows an error, however quiet.
