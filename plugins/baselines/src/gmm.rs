@@ -11,7 +11,8 @@
 //! Learning", Springer 2006, chapters 9.2 and 10.2. Initial states, regularisation and when to stop are as in
 //! scikit-learn, but where that gives up because a covariance is singular, the regularisation is raised.
 
-use std::f64::consts::TAU;
+mod model;
+
 use std::sync::atomic::AtomicU32;
 
 use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Host, Level, Result, Services, Task, register};
@@ -20,18 +21,15 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bayes::Prior;
-use crate::cholesky::inverse_factor;
-use crate::gaussians::{Expectation, Factors, Gaussians, Triangle};
+use crate::gaussians::Expectation;
 use crate::kmeans::{self, KMeans};
 pub use crate::moments::Covariance;
-use crate::moments::{Estimator, Moments, add_to_diagonal};
+use crate::moments::Estimator;
 use crate::soft;
 use crate::tiles::Tiles;
 use compflow_kernels::workers::Workers;
+use model::Model;
 
-/// What `reg_covar` = 0 is raised to first if a covariance is singular.
-const FIRST_RAISE: f64 = 1e-6;
 /// Below this many products in an iteration, starting threads is not worth it.
 const TINY: usize = 1 << 18;
 
@@ -306,98 +304,6 @@ fn start(k: usize, services: &Services<'_>) -> Result<KMeans> {
         kmeans::Params { k, restarts: 1, max_iter: 300, tol: 1e-4, init: kmeans::Init::PlusPlus },
         services,
     )
-}
-
-/// Turns moments into components.
-struct Model {
-    /// Only the variant `bayes` has one.
-    prior: Option<Prior>,
-    covariance: Covariance,
-    reg_covar: f64,
-    dim: usize,
-    examples: f64,
-    raised: f64,
-    /// The part of the bound that follows from the last components, if there is a prior.
-    bound: f64,
-}
-
-impl Model {
-    fn new(variant: Variant, estimator: &Estimator<'_>) -> Self {
-        let (covariance, dim) = (estimator.covariance, estimator.tiles.dim());
-        Self {
-            prior: (variant == Variant::Bayes).then(|| Prior::new(estimator.overall(), covariance, dim)),
-            covariance,
-            reg_covar: estimator.reg_covar,
-            dim,
-            examples: estimator.tiles.len() as f64,
-            raised: 0.0,
-            bound: 0.0,
-        }
-    }
-
-    fn maximise(&mut self, moments: &Moments) -> Gaussians {
-        let k = moments.sizes.len();
-        let Some(posterior) = self.prior.as_ref().map(|prior| prior.update(moments)) else {
-            let (factors, log_determinants) = self.factors(moments.covariances.clone(), k);
-            let offsets = log_determinants.iter().zip(&moments.sizes);
-            let offsets = offsets.map(|(log, size)| log + (size / self.examples).ln()).collect();
-            return Gaussians { means: moments.means.clone(), factors, offsets: self.normalise(offsets) };
-        };
-        let (factors, log_determinants) = self.factors(posterior.covariances.clone(), k);
-        self.bound = posterior.bound(&log_determinants);
-        let offsets = self.normalise(posterior.offsets(&log_determinants));
-        Gaussians { means: posterior.means, factors, offsets }
-    }
-
-    /// What makes densities integrate to 1.
-    fn normalise(&self, mut offsets: Vec<f64>) -> Vec<f64> {
-        offsets.iter_mut().for_each(|offset| *offset -= 0.5 * self.dim as f64 * TAU.ln());
-        offsets
-    }
-
-    /// The factors of covariances, and log|C|^(-1/2) for each of `k` components. What one iteration had to add to the
-    /// diagonals, the next ones add from the start: otherwise the objective would go up and down.
-    fn factors(&mut self, covariances: Vec<f64>, k: usize) -> (Factors, Vec<f64>) {
-        loop {
-            let mut covariances = covariances.clone();
-            if self.raised > 0.0 {
-                add_to_diagonal(&mut covariances, self.covariance, self.dim, self.raised - self.reg_covar);
-            }
-            if let Some(found) = self.try_factors(&covariances, k) {
-                return found;
-            }
-            let enough = if self.reg_covar > 0.0 { 10.0 * self.reg_covar } else { FIRST_RAISE };
-            self.raised = enough.max(10.0 * self.raised);
-        }
-    }
-
-    fn try_factors(&self, covariances: &[f64], k: usize) -> Option<(Factors, Vec<f64>)> {
-        let dim = self.dim;
-        match self.covariance {
-            Covariance::Full | Covariance::Tied => {
-                let (mut triangles, mut logs) = (Vec::new(), Vec::new());
-                for covariance in covariances.chunks_exact(dim * dim) {
-                    let factor = inverse_factor(covariance, dim)?;
-                    logs.push(factor.iter().step_by(dim + 1).map(|value| value.ln()).sum());
-                    triangles.push(Triangle::new(&factor, dim));
-                }
-                logs.resize(k, logs[0]);
-                Some((Factors::Matrices(triangles), logs))
-            }
-            Covariance::Diag | Covariance::Spherical => {
-                let usable = |value: &f64| *value > 0.0 && value.is_finite() && value.sqrt().recip().is_finite();
-                if !covariances.iter().all(usable) {
-                    return None;
-                }
-                let repeat = k * dim / covariances.len();
-                let diagonals: Vec<f64> =
-                    covariances.iter().flat_map(|value| vec![value.sqrt().recip(); repeat]).collect();
-                let logs =
-                    diagonals.chunks_exact(dim).map(|row| row.iter().map(|value| value.ln()).sum()).collect();
-                Some((Factors::Diagonals(diagonals), logs))
-            }
-        }
-    }
 }
 
 /// The same host without progress: that of the first clusters would be taken for that of the mixture.
