@@ -10,7 +10,7 @@ use std::time::Instant;
 use compflow_api::{
     Clusterer, Component, Diagnostics, Embeddings, Normalize, Result, Services, Sets, Space, Task,
 };
-use compflow_ckm::{Ckm, Init, Optimizer, Params, Preset, Start};
+use compflow_ckm::{Ckm, Init, Optimizer, Params, Start};
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
 
@@ -41,21 +41,13 @@ fn run(g: &Plain, values: &[f32], degree: usize, params: &Params) -> Result<(f64
     Ok((start.elapsed().as_secs_f64(), found.diagnostics))
 }
 
-fn random() -> Option<Init> {
-    Some(Init::Start(Start::Random))
+fn random() -> Init {
+    Init::Start(Start::Random)
 }
 
 /// A fixed number of rounds, so that only the size differs.
 fn fixed(k: usize) -> Params {
-    Params {
-        restarts: Some(5),
-        max_iter: Some(10),
-        tol: Some(0.0),
-        prune: false,
-        refine: Some(false),
-        init: random(),
-        ..Params::new(k)
-    }
+    Params { restarts: 5, max_iter: 10, tol: 0.0, prune: false, refine: false, init: random(), ..Params::new(k) }
 }
 
 fn main() -> Result<()> {
@@ -82,10 +74,10 @@ fn optimizers_and_starts(g: &Plain) -> Result<()> {
         ("lbfgs, random", Params { init: random(), ..Params::new(5) }),
         ("lbfgs, plusplus, none given up", Params { prune: false, ..Params::new(5) }),
         ("lbfgs, random, none given up", Params { init: random(), prune: false, ..Params::new(5) }),
-        ("lbfgs, plusplus, one restart", Params { restarts: Some(1), ..Params::new(5) }),
-        ("lbfgs, random, one restart", Params { restarts: Some(1), init: random(), ..Params::new(5) }),
-        ("adam, plusplus", Params { optimizer: Some(Optimizer::Adam), ..Params::new(5) }),
-        ("adam, random (authors-code)", Params { preset: Some(Preset::AuthorsCode), ..Params::new(5) }),
+        ("lbfgs, plusplus, one restart", Params { restarts: 1, ..Params::new(5) }),
+        ("lbfgs, random, one restart", Params { restarts: 1, init: random(), ..Params::new(5) }),
+        ("adam, plusplus", Params { optimizer: Optimizer::Adam, ..Params::new(5) }),
+        ("adam, random (authors-code)", Params { optimizer: Optimizer::Adam, init: random(), ..Params::new(5) }),
     ] {
         let (mut seconds, mut ssd) = (0.0, 0.0);
         for values in &sets {

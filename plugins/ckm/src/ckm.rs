@@ -19,7 +19,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::objective::Model;
-use crate::params::{Init, Optimizer, Params, Settings, Start};
+use crate::params::{Init, Optimizer, Params, Start};
 use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets, partial_numbers};
 use crate::source::Source;
 use crate::start::Starts;
@@ -39,7 +39,7 @@ const KICK: f64 = 0.6;
 
 /// The clusterer `ckm`.
 pub struct Ckm {
-    settings: Settings,
+    params: Params,
     /// Finds the first singletons, if `init` says so.
     initial: Option<ForeignClusterer>,
 }
@@ -52,8 +52,8 @@ impl Component for Ckm {
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
-        let settings = Settings::try_from(params)?;
-        let initial = match &settings.init {
+        params.check()?;
+        let initial = match &params.init {
             Init::Start(_) => None,
             Init::Clusterer(clusterer) => {
                 let params = serde_json::Value::Object(clusterer.params.clone()).to_string();
@@ -61,13 +61,13 @@ impl Component for Ckm {
                 Some(made.map_err(|error| error.context(format!("`init`: {}", clusterer.r#use)))?)
             }
         };
-        Ok(Self { settings, initial })
+        Ok(Self { params, initial })
     }
 }
 
 impl Clusterer for Ckm {
     fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
-        let Settings { k, restarts, sample, stream, .. } = self.settings;
+        let Params { k, restarts, sample, stream, .. } = self.params;
         let sets = count_sets(k, degree).unwrap_or(usize::MAX);
         // The points or a batch of them; a label and the returned set of every example.
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
@@ -85,7 +85,7 @@ impl Clusterer for Ckm {
     }
 
     fn streams(&self) -> bool {
-        self.settings.stream
+        self.params.stream
     }
 
     fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -105,7 +105,7 @@ impl Composer for Nothing {
 impl Ckm {
     /// Clusters; the examples are kept in memory, or read anew in every pass.
     fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
-        let Settings { k, restarts, max_iter, tol, .. } = self.settings;
+        let Params { k, restarts, max_iter, tol, .. } = self.params;
         let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
         if k > n {
             return Err(Error::new(format!("`k` = {k} is more than the {n} examples")));
@@ -119,16 +119,18 @@ impl Ckm {
                 task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?
             }
         };
-        services.log(Level::Info, format!("{}, {count} compositions of up to {degree}", self.settings));
+        services.log(Level::Info, format!("{count} compositions of up to {degree}"));
 
         let products = n.saturating_mul(count).saturating_mul(dim).saturating_mul(restarts);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
-        let (source, sample) = Source::new(task.rows, task.space, keep, self.settings.sample, &workers, services)?;
+        let (source, sample) = Source::new(task.rows, task.space, keep, self.params.sample, &workers, services)?;
         let model = Model { composer, space: task.space, dim, services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
-        let method = match self.settings.optimizer {
+        let method = match self.params.optimizer {
             Optimizer::Lbfgs => Method::Lbfgs,
-            Optimizer::Adam => Method::Adam { lr: self.settings.lr, steps: self.settings.steps },
+            Optimizer::Adam => {
+                Method::Adam { lr: self.params.lr.unwrap_or(0.2), steps: self.params.steps.unwrap_or(1) }
+            }
         };
         let sets = Sets::all_up_to(k, degree);
         let search = Search {
@@ -139,19 +141,19 @@ impl Ckm {
             restarts,
             max_iter,
             tol,
-            prune: self.settings.prune && self.settings.optimizer == Optimizer::Lbfgs,
+            prune: self.params.prune && self.params.optimizer == Optimizer::Lbfgs,
             workers: &workers,
             seed: services.seed,
             scatter: OnceLock::new(),
         };
-        let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.settings.init) {
+        let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.params.init) {
             (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
             (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
             _ => starts.plusplus(Vec::new(), rng),
         };
         let (best, given_up) = workers.enter(|| {
             let (best, given_up) = search.best_of(restarts, start, None)?;
-            match self.settings.refine {
+            match self.params.refine && self.params.optimizer == Optimizer::Lbfgs {
                 true => Ok::<_, Error>((self.refine(&search, best)?, given_up)),
                 false => Ok((best, given_up)),
             }
@@ -173,7 +175,7 @@ impl Ckm {
     /// disturbed, if there are so few examples that single ones on a border make a local minimum.
     fn refine(&self, search: &Search<'_>, mut best: Run) -> Result<Run> {
         let Search { starts, source, seed, .. } = search;
-        let most = self.settings.restarts - 1;
+        let most = self.params.restarts - 1;
         let swap = starts.degree > 2 && starts.order_matters(&best.singletons)?;
         for generation in 0..GENERATIONS {
             let mut rng = ChaCha8Rng::seed_from_u64(*seed);
@@ -197,7 +199,7 @@ impl Ckm {
 
     /// The sets in use, their singletons numbered without gaps.
     fn clustering(&self, search: &Search<'_>, run: &Run, services: &Services<'_>) -> Result<Clustering> {
-        let (n, dim, k) = (search.source.len(), search.source.dim(), self.settings.k);
+        let (n, dim, k) = (search.source.len(), search.source.dim(), self.params.k);
         let mut counts = vec![0usize; search.sets.len()];
         let mut labels: Vec<u32> = Vec::with_capacity(n);
         search.labels(run, |batch| {

@@ -1,7 +1,5 @@
 //! The parameters of `ckm`.
 
-use std::fmt;
-
 use compflow_api::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,48 +22,48 @@ pub struct Params {
     /// Number of singletons.
     #[schemars(range(min = 1))]
     pub k: usize,
-    /// How often it starts anew; the lowest SSD wins. 100 unless given, or 1 if `init` is a clusterer. If `init` is a
-    /// clusterer, the restarts after the first begin as `plusplus` says.
-    #[serde(default)]
+    /// How often it starts anew; the lowest SSD wins. If `init` is a clusterer, the restarts after the first begin as
+    /// `plusplus` says.
+    #[serde(default = "default_restarts")]
     #[schemars(range(min = 1))]
-    pub restarts: Option<usize>,
-    /// Assignments per restart at most. 100 unless given.
-    #[serde(default)]
+    pub restarts: usize,
+    /// Assignments per restart at most.
+    #[serde(default = "default_max_iter")]
     #[schemars(range(min = 1))]
-    pub max_iter: Option<usize>,
+    pub max_iter: usize,
     /// A restart ends when its SSD falls by less than this part of it from one assignment to the next; 0 goes on until
-    /// it falls no more. 1e-5 unless given.
-    #[serde(default)]
+    /// it falls no more.
+    #[serde(default = "default_tol")]
     #[schemars(range(min = 0))]
-    pub tol: Option<f64>,
-    /// How singletons move between two assignments. `lbfgs` unless `preset` says otherwise.
+    pub tol: f64,
+    /// How singletons move between two assignments.
     #[serde(default)]
-    pub optimizer: Option<Optimizer>,
-    /// The learning rate of `adam`. 0.2 unless given.
+    pub optimizer: Optimizer,
+    /// The learning rate of `adam`, for which it is 0.2 unless given.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub lr: Option<f64>,
-    /// Steps of `adam` between two assignments. 1 unless given.
+    /// Steps of `adam` between two assignments, for which it is 1 unless given.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub steps: Option<usize>,
     /// Where singletons begin: "plusplus", "random", or the singletons that another clusterer finds, as in
-    /// `{ use = "gcr", params = { … } }`. "plusplus" unless `preset` says otherwise.
+    /// `{ use = "gcr", params = { … } }`.
     #[serde(default)]
-    pub init: Option<Init>,
+    pub init: Init,
     /// Starts are chosen from this many examples, drawn at random, if there are more. An initial clusterer is
     /// given these.
     #[serde(default = "default_sample")]
     #[schemars(range(min = 1))]
     pub sample: usize,
     /// Whether restarts that will not win are given up early; see the documentation for the rule. Never with `adam`.
-    #[serde(default = "default_prune")]
+    #[serde(default = "default_true")]
     pub prune: bool,
     /// Whether it starts again near the best restart, to see whether that ends lower: with swapped singletons if the
-    /// order of composing matters, and with slightly moved ones if there are few examples. True unless `preset` says
-    /// otherwise, and false for `adam`; never with one restart.
-    #[serde(default)]
-    pub refine: Option<bool>,
+    /// order of composing matters, and with slightly moved ones if there are few examples. Never with `adam`, and never
+    /// with one restart.
+    #[serde(default = "default_true")]
+    pub refine: bool,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the
     /// same.
     #[serde(default)]
@@ -75,11 +73,23 @@ pub struct Params {
     pub preset: Option<Preset>,
 }
 
+fn default_restarts() -> usize {
+    100
+}
+
+fn default_max_iter() -> usize {
+    100
+}
+
+fn default_tol() -> f64 {
+    1e-5
+}
+
 fn default_sample() -> usize {
     16_384
 }
 
-fn default_prune() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -88,27 +98,46 @@ impl Params {
     pub fn new(k: usize) -> Self {
         Self {
             k,
-            restarts: None,
-            max_iter: None,
-            tol: None,
-            optimizer: None,
+            restarts: default_restarts(),
+            max_iter: default_max_iter(),
+            tol: default_tol(),
+            optimizer: Optimizer::default(),
             lr: None,
             steps: None,
-            init: None,
+            init: Init::default(),
             sample: default_sample(),
-            prune: default_prune(),
-            refine: None,
+            prune: true,
+            refine: true,
             stream: false,
             preset: None,
         }
     }
+
+    /// Refuses what does not go together.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.optimizer != Optimizer::Adam {
+            for (name, given) in [("lr", self.lr.is_some()), ("steps", self.steps.is_some())] {
+                if given {
+                    return Err(Error::new(format!("`{name}` is for `optimizer` = \"adam\" only")));
+                }
+            }
+        }
+        if self.sample < self.k {
+            return Err(Error::new(format!(
+                "`sample` = {} is less than `k` = {}, which must be chosen from it",
+                self.sample, self.k
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// How singletons move between two assignments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
     /// Limited-memory BFGS; the SSD never rises.
+    #[default]
     Lbfgs,
     /// Adam on √SSD, as in the authors' code; the SSD may rise, and the lowest of a restart counts.
     Adam,
@@ -122,6 +151,12 @@ pub enum Init {
     Start(Start),
     /// At what another clusterer finds.
     Clusterer(ClustererParams),
+}
+
+impl Default for Init {
+    fn default() -> Self {
+        Self::Start(Start::PlusPlus)
+    }
 }
 
 /// Examples to begin at.
@@ -147,131 +182,39 @@ pub struct ClustererParams {
 
 /// Values that go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// `init` = "random", `tol` = 0, `max_iter` = 1000, `refine` = false: random examples, and descent to convergence.
-    #[serde(rename = "paper")]
+    /// As in the paper: random examples, and descent to convergence.
+    #[schemars(extend("values" = { "init": "random", "tol": 0.0, "max_iter": 1000, "refine": false }))]
     Paper,
-    /// `init` = "random", `optimizer` = "adam", `lr` = 0.2, `steps` = 1, `max_iter` = 100: the authors' procedure, which
-    /// belongs in a space that normalises.
-    #[serde(rename = "authors-code")]
+    /// As in the authors' code, which belongs in a space that normalises.
+    #[schemars(extend("values" = { "init": "random", "optimizer": "adam", "lr": 0.2, "steps": 1, "refine": false }))]
     AuthorsCode,
-}
-
-/// All values, given or not.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Settings {
-    pub(crate) k: usize,
-    pub(crate) restarts: usize,
-    pub(crate) max_iter: usize,
-    pub(crate) tol: f64,
-    pub(crate) optimizer: Optimizer,
-    pub(crate) lr: f64,
-    pub(crate) steps: usize,
-    pub(crate) init: Init,
-    pub(crate) sample: usize,
-    pub(crate) prune: bool,
-    pub(crate) refine: bool,
-    pub(crate) stream: bool,
-}
-
-impl TryFrom<Params> for Settings {
-    type Error = Error;
-
-    fn try_from(params: Params) -> Result<Self> {
-        let (init, optimizer, tol, max_iter) = match params.preset {
-            None => (Start::PlusPlus, Optimizer::Lbfgs, 1e-5, 100),
-            Some(Preset::Paper) => (Start::Random, Optimizer::Lbfgs, 0.0, 1000),
-            Some(Preset::AuthorsCode) => (Start::Random, Optimizer::Adam, 1e-5, 100),
-        };
-        let optimizer = params.optimizer.unwrap_or(optimizer);
-        if optimizer != Optimizer::Adam {
-            for (name, given) in [("lr", params.lr.is_some()), ("steps", params.steps.is_some())] {
-                if given {
-                    return Err(Error::new(format!("`{name}` is for `optimizer` = \"adam\" only")));
-                }
-            }
-        }
-        if params.sample < params.k {
-            return Err(Error::new(format!(
-                "`sample` = {} is less than `k` = {}, which must be chosen from it",
-                params.sample, params.k
-            )));
-        }
-        let init = params.init.unwrap_or(Init::Start(init));
-        let restarts = if matches!(init, Init::Clusterer(_)) { 1 } else { 100 };
-        Ok(Self {
-            k: params.k,
-            restarts: params.restarts.unwrap_or(restarts),
-            max_iter: params.max_iter.unwrap_or(max_iter),
-            tol: params.tol.unwrap_or(tol),
-            optimizer,
-            lr: params.lr.unwrap_or(0.2),
-            steps: params.steps.unwrap_or(1),
-            init,
-            sample: params.sample,
-            prune: params.prune,
-            refine: params.refine.unwrap_or(params.preset.is_none() && optimizer == Optimizer::Lbfgs),
-            stream: params.stream,
-        })
-    }
-}
-
-impl fmt::Display for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { k, restarts, max_iter, tol, lr, steps, sample, prune, refine, stream, .. } = self;
-        write!(f, "k = {k}, restarts = {restarts}, max_iter = {max_iter}, tol = {tol:e}, ")?;
-        match self.optimizer {
-            Optimizer::Lbfgs => write!(f, "optimizer = lbfgs, ")?,
-            Optimizer::Adam => write!(f, "optimizer = adam, lr = {lr}, steps = {steps}, ")?,
-        }
-        match &self.init {
-            Init::Start(Start::PlusPlus) => write!(f, "init = plusplus, ")?,
-            Init::Start(Start::Random) => write!(f, "init = random, ")?,
-            Init::Clusterer(clusterer) => write!(f, "init = {}, ", clusterer.r#use)?,
-        }
-        write!(f, "sample = {sample}, prune = {prune}, refine = {refine}, stream = {stream}")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn settings(params: Params) -> Settings {
-        Settings::try_from(params).unwrap()
-    }
+    use crate::tests::read;
 
     #[test]
     fn presets_give_way_to_what_is_given() {
-        let paper = Params { preset: Some(Preset::Paper), ..Params::new(5) };
-        assert_eq!(
-            settings(paper.clone()).to_string(),
-            "k = 5, restarts = 100, max_iter = 1000, tol = 0e0, optimizer = lbfgs, init = random, sample = 16384, \
-             prune = true, refine = false, stream = false"
-        );
-        assert_eq!(settings(Params { max_iter: Some(7), ..paper }).max_iter, 7);
-        let authors = Params { preset: Some(Preset::AuthorsCode), ..Params::new(6) };
-        assert_eq!(
-            settings(authors.clone()).to_string(),
-            "k = 6, restarts = 100, max_iter = 100, tol = 1e-5, optimizer = adam, lr = 0.2, steps = 1, init = random, \
-             sample = 16384, prune = true, refine = false, stream = false"
-        );
-        let given = Params { lr: Some(0.1), init: Some(Init::Start(Start::PlusPlus)), ..authors };
-        assert_eq!((settings(given.clone()).lr, settings(given).init), (0.1, Init::Start(Start::PlusPlus)));
-    }
-
-    #[test]
-    fn a_clusterer_starts_once_unless_told_otherwise() {
-        let clusterer = ClustererParams { r#use: "gcr".to_owned(), params: Map::new() };
-        let params = Params { init: Some(Init::Clusterer(clusterer)), ..Params::new(3) };
-        assert_eq!(settings(params.clone()).restarts, 1);
-        assert_eq!(settings(Params { restarts: Some(9), ..params }).restarts, 9);
-        assert_eq!(settings(Params::new(3)).restarts, 100);
+        let paper = read(r#"{"k": 5, "preset": "paper"}"#);
+        assert_eq!((paper.restarts, paper.max_iter, paper.tol, paper.refine), (100, 1000, 0.0, false));
+        assert_eq!((paper.optimizer, paper.init), (Optimizer::Lbfgs, Init::Start(Start::Random)));
+        assert_eq!(read(r#"{"k": 5, "preset": "paper", "max_iter": 7}"#).max_iter, 7);
+        let authors = read(r#"{"k": 6, "preset": "authors-code"}"#);
+        assert_eq!((authors.optimizer, authors.lr, authors.steps), (Optimizer::Adam, Some(0.2), Some(1)));
+        assert_eq!((authors.max_iter, authors.tol, authors.refine), (100, 1e-5, false));
+        let given = read(r#"{"k": 6, "preset": "authors-code", "lr": 0.1, "init": "plusplus"}"#);
+        assert_eq!((given.lr, given.init), (Some(0.1), Init::default()));
+        let plain = read(r#"{"k": 6}"#);
+        assert_eq!((plain.refine, plain.optimizer, plain.init), (true, Optimizer::Lbfgs, Init::default()));
     }
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let refused = |params: Params| Settings::try_from(params).unwrap_err().to_string();
+        let refused = |params: Params| params.check().unwrap_err().to_string();
         assert_eq!(refused(Params { lr: Some(0.1), ..Params::new(3) }), "`lr` is for `optimizer` = \"adam\" only");
         assert_eq!(
             refused(Params { sample: 2, ..Params::new(3) }),

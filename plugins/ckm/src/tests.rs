@@ -5,7 +5,8 @@ mod recovery;
 mod refusal;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Embeddings, Normalize, Result, Services, Sets, Space, Task,
+    Clusterer, Clustering, Component, Composer, Embeddings, Normalize, Registration, Result, Services, Sets,
+    Space, Task,
 };
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
@@ -15,13 +16,13 @@ use crate::params::{Init, Params, Start};
 
 /// Ten restarts from random examples, to the end.
 fn params(k: usize) -> Params {
-    Params {
-        restarts: Some(10),
-        tol: Some(0.0),
-        max_iter: Some(300),
-        init: Some(Init::Start(Start::Random)),
-        ..Params::new(k)
-    }
+    Params { restarts: 10, tol: 0.0, max_iter: 300, init: Init::Start(Start::Random), ..Params::new(k) }
+}
+
+/// As a pipeline's parameters are read.
+pub(crate) fn read(params: &str) -> Params {
+    let component = Registration::clusterer::<Ckm>().component().unwrap();
+    serde_json::from_str(&component.effective(params)).unwrap()
 }
 
 /// Examples and the sets they come from.

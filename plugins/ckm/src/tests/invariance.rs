@@ -25,13 +25,8 @@ fn a_stream_gives_what_the_matrix_gives() {
     for normalize in [Normalize::None, Normalize::L2] {
         let task = planted.task(normalize);
         for init in [Start::Random, Start::PlusPlus] {
-            let params = Params {
-                restarts: Some(3),
-                max_iter: Some(12),
-                init: Some(Init::Start(init)),
-                sample: 5000,
-                ..Params::new(3)
-            };
+            let params =
+                Params { restarts: 3, max_iter: 12, init: Init::Start(init), sample: 5000, ..Params::new(3) };
             let ckm = |stream| Ckm::new(Params { stream, ..params.clone() }, &Services::none()).unwrap();
             let whole = ckm(false).cluster(&task, &Services::none()).unwrap();
             assert!(ckm(true).streams() && !ckm(false).streams());
@@ -49,7 +44,7 @@ fn the_number_of_threads_changes_nothing() {
     // Few examples and many restarts, many examples and few restarts; blocks are many in both.
     for (each, restarts) in [(20, 30), (900, 2)] {
         let planted = plant(Plain::bilinear(6, 3), 4, 3, 6, each, 1.0, 9);
-        let params = Params { restarts: Some(restarts), max_iter: Some(20), ..Params::new(4) };
+        let params = Params { restarts: restarts, max_iter: 20, ..Params::new(4) };
         let run = |threads| planted.cluster(params.clone(), &Services { threads, ..Services::none() }).unwrap();
         let alone = run(1);
         assert_eq!(run(2), alone);
@@ -60,7 +55,7 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn another_seed_is_another_run() {
     let planted = plant(Plain::Sum, 5, 2, 4, 20, 2.0, 1);
-    let params = Params { restarts: Some(1), max_iter: Some(2), ..Params::new(5) };
+    let params = Params { restarts: 1, max_iter: 2, ..Params::new(5) };
     let run = |seed| planted.cluster(params.clone(), &Services { seed, ..Services::none() }).unwrap();
     assert_ne!(run(1), run(2));
 }
@@ -75,7 +70,7 @@ fn giving_up_changes_no_winner() {
             let run = |prune| {
                 let host = Watcher::new(usize::MAX);
                 let services = Services { host: &host, seed, ..Services::none() };
-                let params = Params { restarts: Some(40), prune, ..Params::new(5) };
+                let params = Params { restarts: 40, prune, ..Params::new(5) };
                 let found = cluster(&planted.task(normalize), params, &services).unwrap();
                 let lines = host.lines.into_inner().unwrap();
                 let line = lines.iter().find(|(_, line)| line.contains("given up")).unwrap().1.clone();
@@ -102,7 +97,7 @@ fn the_ssd_never_rises() {
             for seed in 0..5 {
                 let services = Services { seed, ..Services::none() };
                 let task = planted.task(normalize);
-                let found = cluster(&task, Params { restarts: Some(1), ..params(4) }, &services).unwrap();
+                let found = cluster(&task, Params { restarts: 1, ..params(4) }, &services).unwrap();
                 let trace = &found.diagnostics.trace;
                 assert!(trace.len() > 2 && trace.is_sorted_by(|a, b| b < a), "{g:?} {trace:?}");
                 assert_eq!(found.diagnostics.objective, *trace.last().unwrap());
@@ -117,7 +112,7 @@ fn progress_ends_at_the_total() {
     let planted = plant(Plain::Sum, 3, 2, 4, 20, 1.0, 2);
     let host = Watcher::new(usize::MAX);
     let services = Services { host: &host, threads: 2, ..Services::none() };
-    planted.cluster(Params { restarts: Some(300), max_iter: Some(50), ..Params::new(3) }, &services).unwrap();
+    planted.cluster(Params { restarts: 300, max_iter: 50, ..Params::new(3) }, &services).unwrap();
     let reports = host.reports.into_inner().unwrap();
     assert!(reports.is_sorted() && reports.iter().all(|report| report.1 == 15_000), "{reports:?}");
     assert_eq!(reports.last(), Some(&(15_000, 15_000)));
@@ -154,7 +149,7 @@ proptest! {
         let planted = Planted { values, truth: Sets::default(), dim, degree, g };
         let task = planted.task(normalize);
         let init = Init::Start([Start::Random, Start::PlusPlus][init]);
-        let params = Params { restarts: Some(3), max_iter: Some(30), init: Some(init), ..Params::new(k) };
+        let params = Params { restarts: 3, max_iter: 30, init: init, ..Params::new(k) };
         let found = cluster(&task, params, &Services { seed, ..Services::none() }).unwrap();
         let least: f64 = task.points().chunks_exact(dim).map(|x| {
             let squared = |c: &[f32]| x.iter().zip(c).map(|(&x, &c)| (f64::from(x) - f64::from(c)).powi(2)).sum();

@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::params::{Optimizer, Preset};
+use crate::params::Optimizer;
 
 #[test]
 fn planted_compositions_are_recovered() {
@@ -15,7 +15,7 @@ fn planted_compositions_are_recovered() {
             let planted = plant(g.clone(), 4, degree, dim, 12, 0.05, 3);
             for init in [Start::Random, Start::PlusPlus] {
                 // A mean of means may be found in other ways, too: only the SSD tells.
-                let params = Params { restarts: Some(60), init: Some(Init::Start(init)), ..params(4) };
+                let params = Params { restarts: 60, init: Init::Start(init), ..params(4) };
                 let found = planted.cluster(params, &Services::none()).unwrap();
                 let least = ssd(&planted.task(Normalize::None), &found);
                 assert!(least < 0.01 * planted.values.len() as f64, "{degree} {init:?}: {least} {g:?}");
@@ -78,7 +78,7 @@ fn degree_one_is_k_means() {
             labels = next;
         };
         let task = Task::new(Embeddings::new(&values, dim));
-        let found = cluster(&task, Params { restarts: Some(1), ..params(k) }, &services).unwrap();
+        let found = cluster(&task, Params { restarts: 1, ..params(k) }, &services).unwrap();
         assert_eq!(examples::partition(found.assignments.values()), examples::partition(&labels), "seed {seed}");
         let objective = found.diagnostics.objective;
         assert!((objective - inertia).abs() < 1e-6 * inertia, "{objective} instead of {inertia}");
@@ -150,15 +150,14 @@ fn the_ssd_is_no_worse_than_that_of_plain_adam() {
         let planted = plant(Plain::bilinear(8, seed), 4, 2, 8, 60, 1.0, 10 * seed);
         let reference = plain_adam(&planted, 4, 10);
         let task = planted.task(Normalize::L2);
-        for params in [
-            Params { restarts: Some(10), ..Params::new(4) },
-            Params { preset: Some(Preset::Paper), restarts: Some(30), ..Params::new(4) },
-        ] {
+        for params in
+            [Params { restarts: 10, ..Params::new(4) }, read(r#"{"k": 4, "preset": "paper", "restarts": 30}"#)]
+        {
             let found = cluster(&task, params, &Services::none()).unwrap().diagnostics.objective;
             assert!(found <= reference, "{found} instead of {reference}");
         }
         // The same procedure from the same starts, in f32.
-        let params = Params { preset: Some(Preset::AuthorsCode), restarts: Some(10), ..Params::new(4) };
+        let params = read(r#"{"k": 4, "preset": "authors-code", "restarts": 10}"#);
         let found = cluster(&task, params, &Services::none()).unwrap();
         let ratio = found.diagnostics.objective / reference;
         assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
@@ -172,11 +171,11 @@ fn the_ssd_is_no_worse_than_that_of_plain_adam() {
 fn several_steps_of_adam_between_assignments_descend_as_well() {
     let planted = plant(Plain::Sum, 3, 2, 6, 30, 0.3, 4);
     let params = Params {
-        optimizer: Some(Optimizer::Adam),
+        optimizer: Optimizer::Adam,
         lr: Some(0.05),
         steps: Some(5),
-        restarts: Some(20),
-        max_iter: Some(100),
+        restarts: 20,
+        max_iter: 100,
         ..params(3)
     };
     let found = planted.cluster(params, &Services::none()).unwrap();
@@ -189,7 +188,7 @@ fn singletons_that_nothing_needs_start_anew() {
     let places = [0.0, 5.0, -3.0, 9.0];
     let values: Vec<f32> = (0..300).map(|row| places[if row % 100 < 97 { 0 } else { row % 100 - 96 }]).collect();
     let task = Task::new(Embeddings::new(&values, 1));
-    let found = cluster(&task, Params { restarts: Some(1), ..params(4) }, &Services::none()).unwrap();
+    let found = cluster(&task, Params { restarts: 1, ..params(4) }, &Services::none()).unwrap();
     assert_eq!(found.clusters.len(), 4);
     assert!(found.diagnostics.objective < 1e-9, "{}", found.diagnostics.objective);
     let expected: Vec<u32> = (0..300).map(|row| if row % 100 < 97 { 0 } else { row % 100 - 96 }).collect();
