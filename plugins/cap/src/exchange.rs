@@ -1,123 +1,215 @@
-//! Exchanging exemplars: messages settle on choices that no single example would change, but a further exemplar, or
-//! another in place of one, may still serve all of them better. Such an exchange costs little to try, as only sets with
-//! the newcomer have to be looked at.
+//! Changing one exemplar: messages settle on choices that no single example would change, but one exemplar less, a
+//! further one, or another in place of one may still serve all of them better. What a change gains is known without
+//! carrying it out, as only sets with the one who comes or goes have to be looked at.
 
-use compflow_api::{Result, Sets};
-use pulp::{Arch, NullaryFnOnce};
+use std::ops::Range;
+
+use compflow_api::Result;
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::compositions::LANES;
-use crate::products::{Rows, Vectors};
-use crate::solution::{Examples, GAIN, LONG, Solution, rows_of};
+use crate::products::{Fill, Vectors};
+use crate::row::highest;
+use crate::solution::{BATCH, CHUNK, Examples, Solution, rows_of};
 
 /// Newcomers that one thread tries at a time.
-const CHUNK: usize = 64;
-/// Examples compared with all of them at a time.
-const ROWS: usize = 64;
+const NEWCOMERS: usize = 64;
+/// Examples compared with newcomers at a time: few, as there is a number for every newcomer and exemplar.
+const ROWS: usize = 16;
+/// Similarities to sets that one thread holds at a time, unless those of one example are more.
+const HELD: usize = 1 << 18;
+/// Of the exemplars that had better go, one in so many goes at a time.
+const MOST_GO: usize = 4;
+/// What composing a set is taken to cost, in multiplications.
+const COMPOSING: usize = 1 << 12;
 
-impl Examples<'_> {
-    /// The solution with a further exemplar, or with another in place of one, if that is better; where there shall be
-    /// so many, only the latter. Newcomers are all examples, or the candidates where these are too many;
-    /// there are never more exemplars than candidates. None if looking for it would take too long.
-    pub(crate) fn exchange(
-        &self,
-        solution: &Solution,
-        candidates: &[u32],
-        so_many: bool,
-    ) -> Result<Option<Solution>> {
-        let Solution { exemplars, sets, labels, .. } = solution;
-        let rounds = if so_many { exemplars.len() } else { exemplars.len() + 1 };
-        let long = |newcomers: usize| {
-            labels.len().saturating_mul(sets.len()).saturating_mul(newcomers).saturating_mul(rounds) > LONG
-        };
-        // Candidates lie far apart, which exemplars that serve well do not: anybody may come if time allows.
-        let everybody = 0..labels.len() as u32;
-        let mut newcomers: Vec<u32> = if long(labels.len()) { candidates.to_vec() } else { everybody.collect() };
-        if long(newcomers.len()) {
+/// What changes of a solution's exemplars gain.
+pub(crate) struct Changes<'a> {
+    examples: &'a Examples<'a>,
+    solution: &'a Solution,
+    /// Of every row, and of every place in its set: how similar the nearest set is without that member.
+    without: Vec<f32>,
+    /// What taking each exemplar away gains.
+    gains: Vec<f64>,
+}
+
+impl<'a> Changes<'a> {
+    /// Compares all rows with all sets. None if that takes more work than is left, or if there are so many sets that not
+    /// all can be held.
+    pub(crate) fn new(examples: &'a Examples<'a>, solution: &'a Solution, left: &mut u64) -> Result<Option<Self>> {
+        let Solution { exemplars, sets, labels, similarities, .. } = solution;
+        let (degree, dim) = (examples.degree(), examples.rows().dim);
+        if sets.len() > CHUNK * BATCH || !spend(left, sets.len(), labels.len() * (dim + degree)) {
             return Ok(None);
+        }
+        let mut sets_with: Vec<Vec<u32>> = vec![Vec::new(); exemplars.len()];
+        for (at, set) in sets.iter().enumerate() {
+            set.iter().for_each(|&member| sets_with[member as usize].push(at as u32));
+        }
+        let workers = examples.workers();
+        let composed = examples.compose_chunks(0..sets.len(), |set| rows_of(&sets[set], exemplars), workers)?;
+        let (stride, arch) = (sets.len().next_multiple_of(LANES), Arch::new());
+        let rows = (HELD / stride).clamp(1, CHUNK);
+        let without = workers.map(labels.chunks(rows).enumerate(), |(block, labels)| {
+            examples.check_cancelled()?;
+            let rows = examples.rows().slice(block * rows, labels.len());
+            let mut values = vec![0.0; labels.len() * stride];
+            for (chunk, vectors) in composed.iter().enumerate() {
+                arch.dispatch(Fill { rows, vectors, out: &mut values[chunk * CHUNK..], stride });
+            }
+            let mut without = vec![f32::NEG_INFINITY; labels.len() * degree];
+            for ((values, &label), without) in
+                values.chunks_exact_mut(stride).zip(labels).zip(without.chunks_exact_mut(degree))
+            {
+                for (&member, without) in sets[label as usize].iter().zip(without) {
+                    let gone = &sets_with[member as usize];
+                    let before: Vec<f32> = gone
+                        .iter()
+                        .map(|&set| std::mem::replace(&mut values[set as usize], f32::NEG_INFINITY))
+                        .collect();
+                    *without = arch.dispatch(|| highest(values));
+                    gone.iter().zip(before).for_each(|(&set, value)| values[set as usize] = value);
+                }
+            }
+            Ok(without)
+        })?;
+        let without = without.concat();
+        // Whoever is no exemplar any more no longer pays its preference.
+        let mut gains: Vec<f64> = exemplars.iter().map(|&row| -examples.preference(row)).collect();
+        for (row, &label) in labels.iter().enumerate() {
+            for (&member, without) in sets[label as usize].iter().zip(&without[row * degree..]) {
+                gains[member as usize] += f64::from(*without) - f64::from(similarities[row]);
+            }
+        }
+        Ok(Some(Self { examples, solution, without, gains }))
+    }
+
+    /// The exemplars without those that are missed least, in the order in which this should be tried: messages tend to
+    /// leave one too many, or all of them if the preference is low enough.
+    pub(crate) fn take_away(&self) -> Vec<Vec<u32>> {
+        let exemplars = &self.solution.exemplars;
+        let mut worth: Vec<usize> = (0..exemplars.len()).filter(|&at| self.gains[at] > 0.0).collect();
+        worth.sort_by(|&a, &b| self.gains[b].total_cmp(&self.gains[a]));
+        let without = |gone: &[usize]| {
+            (0..exemplars.len()).filter(|at| !gone.contains(at)).map(|at| exemplars[at]).collect::<Vec<u32>>()
+        };
+        // Each was judged as if the others stayed, so not all may go at once.
+        let mut counts = vec![worth.len() / MOST_GO, worth.len().min(1)];
+        counts.dedup();
+        counts.into_iter().filter(|&count| count > 0).map(|count| without(&worth[..count])).collect()
+    }
+
+    /// The exemplars with another in place of one, or with a `further` one, whatever gains most, if anything does in the
+    /// work that is left.
+    pub(crate) fn exchange(&self, candidates: &[u32], further: bool, left: &mut u64) -> Result<Option<Vec<u32>>> {
+        let Self { examples, solution: Solution { exemplars, sets, labels, .. }, .. } = self;
+        // A newcomer alone, and in every set that has room for it.
+        let rooms: Vec<&[u32]> =
+            std::iter::once(&[][..]).chain(sets.iter().filter(|set| set.len() < examples.degree())).collect();
+        let work = labels.len() * (examples.rows().dim + exemplars.len());
+        // Candidates lie far apart, which exemplars that serve well do not: anybody may come if time allows.
+        let mut newcomers: Vec<u32> = (0..labels.len() as u32).collect();
+        if !spend(left, rooms.len().saturating_mul(newcomers.len()), work) {
+            if !spend(left, rooms.len().saturating_mul(candidates.len()), work) {
+                return Ok(None);
+            }
+            newcomers = candidates.to_vec();
         }
         newcomers.retain(|row| exemplars.binary_search(row).is_err());
-        let better = |next: &Solution| next.objective > solution.objective + GAIN * solution.objective.abs();
-        let room = !so_many && exemplars.len() < candidates.len();
-        if room && let Some(newcomer) = self.best_newcomer(solution, &newcomers)? {
-            let next = self.with(solution, newcomer)?;
-            if better(&next) {
-                return Ok(Some(next));
-            }
-        }
-        if exemplars.len() == 1 {
-            return Ok(None);
-        }
-        let mut best: Option<Solution> = None;
-        for at in 0..exemplars.len() {
-            let fewer = self.assign([&exemplars[..at], &exemplars[at + 1..]].concat())?;
-            let Some(newcomer) = self.best_newcomer(&fewer, &newcomers)? else { continue };
-            let next = self.with(&fewer, newcomer)?;
-            if best.as_ref().is_none_or(|best| next.objective > best.objective) {
-                best = Some(next);
-            }
-        }
-        Ok(best.filter(better))
-    }
-
-    fn with(&self, solution: &Solution, newcomer: u32) -> Result<Solution> {
-        let mut exemplars = solution.exemplars.clone();
-        exemplars.push(newcomer);
-        exemplars.sort_unstable();
-        self.assign(exemplars)
-    }
-
-    /// The one that raises the objective most, or lowers it least, as a further exemplar; the first of equals.
-    fn best_newcomer(&self, solution: &Solution, newcomers: &[u32]) -> Result<Option<u32>> {
-        let Solution { exemplars, sets, similarities, .. } = solution;
-        // A newcomer alone, and in every set that has room for it.
-        let rooms = sets.iter().filter(|set| set.len() < self.degree()).map(|set| rows_of(set, exemplars));
-        let rooms: Vec<Vec<u32>> = std::iter::once(Vec::new()).chain(rooms).collect();
         let arch = Arch::new();
-        let gains = self.workers().map(newcomers.chunks(CHUNK), |newcomers| {
-            let together =
-                |room: &Vec<u32>| -> Sets { newcomers.iter().map(|row| [&room[..], &[*row]].concat()).collect() };
-            let vectors = rooms.iter().map(|room| self.compose(&together(room))).collect::<Result<Vec<_>>>()?;
-            let mut gains = vec![0.0; newcomers.len()];
-            for (block, current) in similarities.chunks(ROWS).enumerate() {
-                self.check_cancelled()?;
-                let rows = self.rows().slice(block * ROWS, current.len());
-                arch.dispatch(Gains { rows, vectors: &vectors, current, gains: &mut gains });
+        let found = examples.workers().map(newcomers.chunks(NEWCOMERS), |newcomers| {
+            let vectors = |room: &&[u32]| {
+                let room = rows_of(room, exemplars);
+                examples.compose(&newcomers.iter().map(|row| [&room[..], &[*row]].concat()).collect())
+            };
+            let vectors = rooms.iter().map(vectors).collect::<Result<Vec<_>>>()?;
+            let lanes = newcomers.len().next_multiple_of(LANES);
+            let mut gains = vec![0.0; (exemplars.len() + 1) * lanes];
+            for first in (0..labels.len()).step_by(ROWS) {
+                examples.check_cancelled()?;
+                let rows = first..labels.len().min(first + ROWS);
+                arch.dispatch(Gains { changes: self, rooms: &rooms, vectors: &vectors, rows, gains: &mut gains });
             }
-            // As its own exemplar, the newcomer has its preference instead of a similarity of 0.
-            gains.iter_mut().zip(newcomers).for_each(|(gain, row)| *gain += self.preference(*row));
-            Ok(gains)
+            let mut best = (0.0, None);
+            for (leaving, gains) in
+                gains.chunks_exact(lanes).enumerate().take(exemplars.len() + usize::from(further))
+            {
+                // As its own exemplar, each has its preference instead of a similarity of 0.
+                let saved = exemplars.get(leaving).map_or(0.0, |&row| -examples.preference(row));
+                for (gain, &newcomer) in gains.iter().zip(newcomers) {
+                    let gain = gain + saved + examples.preference(newcomer);
+                    if gain > best.0 {
+                        best = (gain, Some((leaving, newcomer)));
+                    }
+                }
+            }
+            Ok(best)
         })?;
-        let gains = gains.concat();
-        let best = (0..newcomers.len()).reduce(|best, at| if gains[at] > gains[best] { at } else { best });
-        Ok(best.map(|best| newcomers[best]))
+        let (_, best) =
+            found.into_iter().fold((0.0, None), |best, next| if next.0 > best.0 { next } else { best });
+        Ok(best.map(|(leaving, newcomer)| {
+            let mut next = exemplars.clone();
+            if leaving < next.len() {
+                next.remove(leaving);
+            }
+            next.push(newcomer);
+            next.sort_unstable();
+            next
+        }))
     }
 }
 
-/// Adds up by how much each newcomer would raise the similarities of some rows.
+/// Takes what it costs to compose so many sets and to use each of them from what is left, if there is so much.
+fn spend(left: &mut u64, sets: usize, using: usize) -> bool {
+    let work = (sets as u64).saturating_mul((using + COMPOSING) as u64);
+    let enough = work <= *left;
+    *left -= if enough { work } else { 0 };
+    enough
+}
+
+/// Adds up by how much each newcomer would raise the similarities of some rows, in place of each exemplar and of nobody.
 struct Gains<'a> {
-    rows: Rows<'a>,
+    changes: &'a Changes<'a>,
+    rooms: &'a [&'a [u32]],
     /// Of every room, the newcomers' sets.
     vectors: &'a [Vectors],
-    /// What every row has.
-    current: &'a [f32],
+    rows: Range<usize>,
+    /// Exemplar by exemplar, and then for nobody, those of all newcomers.
     gains: &'a mut [f64],
 }
 
-impl NullaryFnOnce for Gains<'_> {
+impl WithSimd for Gains<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
-        let stride = self.gains.len().next_multiple_of(LANES);
-        let mut best = vec![f32::NEG_INFINITY; self.current.len() * stride];
-        let mut similarities = best.clone();
-        for vectors in self.vectors {
-            self.rows.similarities(vectors, &mut similarities, stride);
-            best.iter_mut().zip(&similarities).for_each(|(best, &similarity)| *best = best.max(similarity));
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Changes { examples, solution, without, .. } = self.changes;
+        let lanes = self.gains.len() / (solution.exemplars.len() + 1);
+        let rows = examples.rows().slice(self.rows.start, self.rows.len());
+        // Row by row, and in each exemplar by exemplar, the best set with a newcomer and without that exemplar.
+        let mut best = vec![f32::NEG_INFINITY; self.rows.len() * self.gains.len()];
+        let mut similarities = vec![0.0; self.rows.len() * lanes];
+        for (room, vectors) in self.rooms.iter().zip(self.vectors) {
+            rows.similarities(simd, vectors, &mut similarities, lanes);
+            for (best, similarities) in
+                best.chunks_exact_mut(self.gains.len()).zip(similarities.chunks_exact(lanes))
+            {
+                for (at, best) in best.chunks_exact_mut(lanes).enumerate() {
+                    if !room.contains(&(at as u32)) {
+                        best.iter_mut().zip(similarities).for_each(|(best, &value)| *best = best.max(value));
+                    }
+                }
+            }
         }
-        for (best, &current) in best.chunks_exact(stride).zip(self.current) {
-            for (gain, &best) in self.gains.iter_mut().zip(best) {
-                *gain += f64::from((best - current).max(0.0));
+        for (row, best) in self.rows.zip(best.chunks_exact(self.gains.len())) {
+            let (set, current) = (&solution.sets[solution.labels[row] as usize], solution.similarities[row]);
+            for (at, (gains, best)) in self.gains.chunks_exact_mut(lanes).zip(best.chunks_exact(lanes)).enumerate()
+            {
+                let member = set.iter().position(|&member| member as usize == at);
+                let kept = member.map_or(current, |place| without[row * examples.degree() + place]);
+                for (gain, &best) in gains.iter_mut().zip(best) {
+                    *gain += f64::from(best.max(kept)) - f64::from(current);
+                }
             }
         }
     }

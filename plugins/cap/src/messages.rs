@@ -261,7 +261,7 @@ impl WithSimd for Recomputed<'_, '_> {
         let rows = self.pass.similarities.rows();
         for (group, maxima) in self.maxima.chunks_mut(GROUP).enumerate() {
             let rows = rows.slice(self.pass.first + group * GROUP, maxima.len());
-            rows.similarities(vectors, self.buffer, stride);
+            rows.similarities(simd, vectors, self.buffer, stride);
             for (maxima, values) in maxima.iter_mut().zip(self.buffer.chunks_exact(stride)) {
                 maxima.take(simd, compositions, segments.clone(), values);
             }

@@ -3,7 +3,7 @@
 //! Products and sums are taken in the order of the dimensions and rounded once for both, so a similarity is the same
 //! to the last bit however many are computed together and on whichever processor.
 
-use pulp::NullaryFnOnce;
+use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use crate::compositions::LANES;
 
@@ -32,6 +32,11 @@ impl Vectors {
 
     /// Appends row-major points, and fills up.
     pub(crate) fn push(&mut self, points: &[f32]) {
+        Arch::new().dispatch(Push { vectors: self, points });
+    }
+
+    #[inline(always)]
+    fn extend(&mut self, points: &[f32]) {
         for group in points.chunks(LANES * self.dim) {
             let start = self.values.len();
             self.values.resize(start + LANES * self.dim, 0.0);
@@ -56,6 +61,21 @@ impl Vectors {
     fn at(&self, vector: usize) -> (&[f32], &[f32]) {
         let size = LANES * self.dim;
         (&self.values[vector * size..][..size], &self.norms[vector * LANES..][..LANES])
+    }
+}
+
+/// A call of [`Vectors::push`], compiled for what the processor has.
+struct Push<'a> {
+    vectors: &'a mut Vectors,
+    points: &'a [f32],
+}
+
+impl NullaryFnOnce for Push<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.vectors.extend(self.points);
     }
 }
 
@@ -98,68 +118,74 @@ impl<'a> Rows<'a> {
 
     /// The similarities of all rows to all vectors, into `out` with `stride` numbers from row to row.
     #[inline(always)]
-    pub(crate) fn similarities(self, vectors: &Vectors, out: &mut [f32], stride: usize) {
+    pub(crate) fn similarities<S: Simd>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
         let count = self.norms.len();
         let mut row = 0;
         while row + ROWS <= count {
-            self.slice(row, ROWS).group::<ROWS>(vectors, &mut out[row * stride..], stride);
+            self.slice(row, ROWS).group::<S, ROWS>(simd, vectors, &mut out[row * stride..], stride);
             row += ROWS;
         }
         for row in row..count {
-            self.slice(row, 1).group::<1>(vectors, &mut out[row * stride..], stride);
+            self.slice(row, 1).group::<S, 1>(simd, vectors, &mut out[row * stride..], stride);
         }
     }
 
     #[inline(always)]
-    fn group<const N: usize>(self, vectors: &Vectors, out: &mut [f32], stride: usize) {
-        let mut vector = 0;
-        while vector + 2 <= vectors.len() {
-            self.tile::<N, 2>(vectors, vector, out, stride);
-            vector += 2;
-        }
-        if vector < vectors.len() {
-            self.tile::<N, 1>(vectors, vector, out, stride);
+    fn group<S: Simd, const N: usize>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
+        let packed: Vec<[f32; N]> =
+            (0..self.dim).map(|axis| std::array::from_fn(|row| self.values[row * self.dim + axis])).collect();
+        // Two at a time; the last of an odd number is taken twice.
+        for first in (0..vectors.len()).step_by(2) {
+            self.tile(simd, &packed, vectors, [first, (first + 1).min(vectors.len() - 1)], out, stride);
         }
     }
 
+    /// The similarities of `N` rows to two vectors, as many products at a time as there are registers.
     #[inline(always)]
-    fn tile<const N: usize, const V: usize>(
+    fn tile<S: Simd, const N: usize>(
         self,
+        simd: S,
+        packed: &[[f32; N]],
         vectors: &Vectors,
-        first: usize,
+        pair: [usize; 2],
         out: &mut [f32],
         stride: usize,
     ) {
-        let rows: [&[f32]; N] = std::array::from_fn(|row| &self.values[row * self.dim..][..self.dim]);
-        let columns: [&[[f32; LANES]]; V] =
-            std::array::from_fn(|at| &vectors.at(first + at).0.as_chunks::<LANES>().0[..self.dim]);
-        let mut products = [[[0.0f32; LANES]; V]; N];
-        for axis in 0..self.dim {
-            for (row, products) in rows.iter().zip(&mut products) {
-                let value = row[axis];
-                for (column, products) in columns.iter().zip(products) {
-                    for lane in 0..LANES {
-                        products[lane] = value.mul_add(column[axis][lane], products[lane]);
-                    }
+        let parts = LANES / S::F32_LANES;
+        let [(left, left_norms), (right, right_norms)] = pair.map(|vector| {
+            let (values, norms) = vectors.at(vector);
+            (S::as_simd_f32s(values).0.chunks_exact(parts), S::as_simd_f32s(norms).0)
+        });
+        let (zero, minus_two) = (simd.splat_f32s(0.0), simd.splat_f32s(-2.0));
+        for part in 0..parts {
+            let mut products = [[zero; 2]; N];
+            for (values, (left, right)) in packed.iter().zip(left.clone().zip(right.clone())) {
+                let (left, right) = (left[part], right[part]);
+                for row in 0..N {
+                    let value = simd.splat_f32s(values[row]);
+                    products[row][0] = simd.mul_add_f32s(value, left, products[row][0]);
+                    products[row][1] = simd.mul_add_f32s(value, right, products[row][1]);
                 }
             }
-        }
-        for (row, products) in products.iter().enumerate() {
-            for (at, products) in products.iter().enumerate() {
-                let norms = vectors.at(first + at).1;
-                let out = &mut out[row * stride + (first + at) * LANES..][..LANES];
-                for lane in 0..LANES {
-                    out[lane] = similarity(self.norms[row], norms[lane], products[lane], self.rooted);
+            for (row, products) in products.iter().enumerate() {
+                let norm = simd.splat_f32s(self.norms[row]);
+                for (at, norms) in [left_norms[part], right_norms[part]].into_iter().enumerate() {
+                    let squared = simd.add_f32s(norm, simd.mul_add_f32s(minus_two, products[at], norms));
+                    // Of equal points, rounding may leave less than nothing.
+                    let squared = simd.max_f32s(squared, zero);
+                    let distance = if self.rooted { simd.sqrt_f32s(squared) } else { squared };
+                    let out = &mut out[row * stride + pair[at] * LANES..][..LANES];
+                    S::as_mut_simd_f32s(out).0[part] = simd.neg_f32s(distance);
                 }
             }
         }
     }
 }
 
+/// What [`Rows::similarities`] computes, for one.
 #[inline(always)]
 fn similarity(norm: f32, other: f32, product: f32, rooted: bool) -> f32 {
     let squared = norm + (-2.0f32).mul_add(product, other);
-    // Of equal points, rounding may leave less than nothing.
     let squared = if squared > 0.0 { squared } else { 0.0 };
     if rooted { -squared.sqrt() } else { -squared }
 }
@@ -172,12 +198,12 @@ pub(crate) struct Fill<'a> {
     pub(crate) stride: usize,
 }
 
-impl NullaryFnOnce for Fill<'_> {
+impl WithSimd for Fill<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
-        self.rows.similarities(self.vectors, self.out, self.stride);
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.rows.similarities(simd, self.vectors, self.out, self.stride);
     }
 }
 

@@ -3,17 +3,16 @@
 //! One pass over the segments of compositions (see `compositions`) collects
 //!
 //! - for every k the highest S(c) + Σ w of the others over compositions in which k comes first,
-//! - for every segment the highest and the second highest v,
+//! - for every segment the highest v,
 //! - for every k the highest v of the segments whose rest has k.
 //!
 //! The first and the third, with the candidates themselves, are max_{c ∋ k} v for all k. max_{c ∌ k} is the highest v of
-//! all unless k is in the composition c* that has it; for those at most d members the segments' two highest tell what
-//! is left without k, and only segments whose highest is above the best so far are looked at.
+//! all unless k is in the composition c* that has it; for those at most d members, only segments whose highest is above
+//! the best so far are looked at, and only if k comes first in it once more in full.
 
 use std::ops::Range;
 
 use pulp::Simd;
-use pulp::bytemuck::{cast, cast_slice};
 
 use crate::compositions::{Compositions, LANES};
 
@@ -37,15 +36,14 @@ pub(crate) struct Row {
     first: Vec<f32>,
     /// Over compositions with k in the rest: the highest v.
     rest: Vec<f32>,
-    /// Of every segment, the highest v and the second highest.
+    /// Of every segment, the highest v.
     highest: Vec<f32>,
-    second: Vec<f32>,
 }
 
 impl Row {
     /// How many bytes it takes.
     pub(crate) fn memory(width: u64, segments: u64) -> u64 {
-        segments.saturating_mul(8).saturating_add(16 * width)
+        segments.saturating_mul(4).saturating_add(16 * width)
     }
 
     pub(crate) fn new(width: usize, segments: usize) -> Self {
@@ -56,7 +54,6 @@ impl Row {
             first: column.clone(),
             rest: column,
             highest: vec![f32::NEG_INFINITY; segments.next_multiple_of(LANES)],
-            second: vec![f32::NEG_INFINITY; segments.next_multiple_of(LANES)],
         }
     }
 
@@ -97,21 +94,19 @@ impl Row {
         let (mut values, columns) = (S::as_simd_f32s(values).0, S::as_mut_simd_f32s(&mut self.first).0);
         let vectors = S::as_simd_f32s(&self.weights).0;
         let rests = compositions.rests(segments.clone()).chunks_exact(stride);
-        let maxima = self.highest[segments.clone()].iter_mut().zip(&mut self.second[segments]);
         let lowest = simd.splat_f32s(f32::NEG_INFINITY);
-        for (rest, (highest, second)) in rests.zip(maxima) {
+        for (rest, highest) in rests.zip(&mut self.highest[segments]) {
             let base = simd.splat_f32s(base(rest, &self.weights));
             let (segment, behind) = values.split_at((rest[0] as usize).div_ceil(LANES) * (LANES / S::F32_LANES));
             values = behind;
-            let (mut one, mut two) = (lowest, lowest);
+            let mut best = lowest;
             for ((&similarities, &weights), column) in segment.iter().zip(vectors).zip(columns.iter_mut()) {
                 let without = simd.add_f32s(similarities, base);
                 let value = simd.add_f32s(without, weights);
                 *column = simd.max_f32s(*column, without);
-                two = simd.max_f32s(two, simd.min_f32s(one, value));
-                one = simd.max_f32s(one, value);
+                best = simd.max_f32s(best, value);
             }
-            (*highest, *second) = two_highest::<S>(one, two);
+            *highest = simd.reduce_max_f32s(best);
             for &member in rest {
                 let known = &mut self.rest[member as usize];
                 *known = larger(*known, *highest);
@@ -164,9 +159,13 @@ impl Row {
                 if value <= best || rest.contains(&(k as u32)) {
                     continue;
                 }
-                let through_k = (k as u32) < rest[0]
-                    && similarity(segment, k) + base(rest, &self.weights) + self.weights[k] == value;
-                best = best.max(if through_k { self.second[segment] } else { value });
+                let base = base(rest, &self.weights);
+                let of = |first: usize| similarity(segment, first) + base + self.weights[first];
+                let through_k = (k as u32) < rest[0] && of(k) == value;
+                best = best.max(match through_k {
+                    true => (0..rest[0] as usize).filter(|&first| first != k).map(of).fold(best, larger),
+                    false => value,
+                });
             }
         }
         best
@@ -181,37 +180,6 @@ fn base(rest: &[u32], weights: &[f32]) -> f32 {
         sum += weights[member as usize];
     }
     sum
-}
-
-/// The two highest of all lanes, given the two highest of each.
-#[inline(always)]
-fn two_highest<S: Simd>(one: S::f32s, two: S::f32s) -> (f32, f32) {
-    if S::F32_LANES == LANES {
-        let (one, two) = halve::<LANES, 4>(cast(one), cast(two));
-        let (one, two) = halve::<4, 2>(one, two);
-        let ([one], [two]) = halve::<2, 1>(one, two);
-        return (one, two);
-    }
-    let (one, two) = ([one], [two]);
-    let (one, two): (&[f32], &[f32]) = (cast_slice(&one), cast_slice(&two));
-    one.iter().zip(two).fold((f32::NEG_INFINITY, f32::NEG_INFINITY), |(highest, second), (&one, &two)| {
-        (larger(highest, one), larger(smaller(highest, one), larger(second, two)))
-    })
-}
-
-/// The two highest of the lanes `n` and `n + HALF`.
-#[inline(always)]
-fn halve<const WHOLE: usize, const HALF: usize>(
-    one: [f32; WHOLE],
-    two: [f32; WHOLE],
-) -> ([f32; HALF], [f32; HALF]) {
-    let (mut half_one, mut half_two) = ([0.0; HALF], [0.0; HALF]);
-    for lane in 0..HALF {
-        let (a, b) = (one[lane], one[lane + HALF]);
-        half_one[lane] = larger(a, b);
-        half_two[lane] = larger(smaller(a, b), larger(two[lane], two[lane + HALF]));
-    }
-    (half_one, half_two)
 }
 
 /// The first place of a value that is there.
@@ -238,9 +206,4 @@ pub(crate) fn highest(values: &[f32]) -> f32 {
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
-}
-
-#[inline(always)]
-fn smaller(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
 }

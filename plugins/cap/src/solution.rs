@@ -2,28 +2,28 @@
 //! to where they serve best.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use compflow_api::{Distance, Result, Services, Sets, Task};
 use compflow_kernels::points::Points;
 use compflow_kernels::workers::Workers;
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::compositions::LANES;
+use crate::exchange::Changes;
 use crate::products::{Rows, Vectors};
 use crate::row::highest;
 
 /// Sets composed at a time by one thread.
-const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 /// Chunks composed before examples are compared with them.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 /// Examples compared by one thread at a time.
 const ROWS: usize = 64;
-/// Rounds of changing exemplars and assigning anew, at most.
-const ROUNDS: usize = 50;
-/// Comparisons beyond which no exemplar is taken away or exchanged.
-pub(crate) const LONG: usize = 1 << 30;
+/// Multiplications spent on changing exemplars, at most.
+const WORK: u64 = 1 << 37;
 /// What a change must gain, as a share of what is at stake: above the rounding of f32.
-pub(crate) const GAIN: f64 = 1e-6;
+const GAIN: f64 = 1e-6;
 
 /// Who belongs where.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,64 +70,64 @@ impl<'a> Examples<'a> {
         Self { task, space: task.points(), points, preferences, workers, services }
     }
 
-    /// Assigns all examples to these exemplars. Then, for as long as that raises the objective, takes exemplars away,
-    /// moves them within their clusters, and exchanges them for other candidates. With degree 1, exemplars only move, and
-    /// once, as in affinity propagation; if there shall be so many, there will be.
+    /// Assigns all examples to these exemplars. Then, for as long as that raises the objective and does not take too long,
+    /// takes exemplars away, moves them within their clusters, adds others and exchanges them. With degree 1, exemplars
+    /// only move, and once, as in affinity propagation; if there shall be so many, there will be.
     pub(crate) fn refine(&self, exemplars: Vec<u32>, candidates: &[u32], so_many: bool) -> Result<Solution> {
         let mut solution = self.assign(exemplars)?;
         if self.task.degree == 1 {
             let next = self.assign(self.move_exemplars(&solution)?)?;
             return Ok(if next.objective > solution.objective { next } else { solution });
         }
-        for _ in 0..ROUNDS {
-            while let Some(fewer) = self.take_away(&solution, so_many)? {
-                let next = self.assign(fewer)?;
-                if next.objective <= solution.objective {
-                    break;
-                }
-                solution = next;
+        if !so_many {
+            // If every exemplar costs far more than it saves, messages go back and forth between all and none of them.
+            let alone = self.assign(candidates[..1].to_vec())?;
+            if alone.objective > solution.objective {
+                solution = alone;
             }
-            let moved = self.move_exemplars(&solution)?;
-            if moved != solution.exemplars {
-                let next = self.assign(moved)?;
-                if next.objective > solution.objective {
-                    solution = next;
-                    continue;
-                }
-            }
-            match self.exchange(&solution, candidates, so_many)? {
-                Some(next) => solution = next,
-                None => break,
-            }
+        }
+        let mut left = WORK;
+        while let Some(next) = self.improve(&solution, candidates, so_many, &mut left)? {
+            solution = next;
         }
         Ok(solution)
     }
 
-    /// The exemplars without the one whose preference is better saved, if there is one: messages tend to leave one too
-    /// many. None where there shall be so many, and if looking for it would take too long.
-    fn take_away(&self, solution: &Solution, so_many: bool) -> Result<Option<Vec<u32>>> {
-        let Solution { exemplars, sets, labels, .. } = solution;
-        let work = labels.len().saturating_mul(sets.len()).saturating_mul(exemplars.len());
-        if so_many || exemplars.len() == 1 || work > LONG {
-            return Ok(None);
+    /// A better solution, if one is found in the work that is left.
+    fn improve(
+        &self,
+        solution: &Solution,
+        candidates: &[u32],
+        so_many: bool,
+        left: &mut u64,
+    ) -> Result<Option<Solution>> {
+        let changes = Changes::new(self, solution, left)?;
+        if let Some(changes) = changes.as_ref().filter(|_| !so_many) {
+            for fewer in changes.take_away() {
+                if let Some(next) = self.better(solution, fewer)? {
+                    return Ok(Some(next));
+                }
+            }
         }
-        let gains = self.workers.map(0..exemplars.len() as u32, |at| {
-            let affected: Vec<u32> = (0..labels.len() as u32)
-                .filter(|&row| sets[labels[row as usize] as usize].contains(&at))
-                .collect();
-            let others: Vec<usize> = (0..sets.len()).filter(|&set| !sets[set].contains(&at)).collect();
-            let (points, norms) = self.gather(&affected);
-            let rows = Rows { values: &points, norms: &norms, ..self.rows() };
-            let next =
-                self.nearest(rows, others.len(), |set| rows_of(&sets[others[set]], exemplars), &Workers::alone())?;
-            let before: f64 = affected.iter().map(|&row| f64::from(solution.similarities[row as usize])).sum();
-            let after: f64 = next.iter().map(|(similarity, _)| f64::from(*similarity)).sum();
-            let cost = self.preference(exemplars[at as usize]);
-            Ok((after - (before + cost), GAIN * (before + cost).abs()))
-        })?;
-        let worth = (0..exemplars.len()).filter(|&at| gains[at].0 > gains[at].1);
-        let best = worth.reduce(|best, at| if gains[at].0 > gains[best].0 { at } else { best });
-        Ok(best.map(|best| [&exemplars[..best], &exemplars[best + 1..]].concat()))
+        let moved = self.move_exemplars(solution)?;
+        if moved != solution.exemplars
+            && let Some(next) = self.better(solution, moved)?
+        {
+            return Ok(Some(next));
+        }
+        let Some(changes) = changes else { return Ok(None) };
+        // There are never more exemplars than candidates.
+        let further = !so_many && solution.exemplars.len() < candidates.len();
+        match changes.exchange(candidates, further, left)? {
+            Some(exchanged) => self.better(solution, exchanged),
+            None => Ok(None),
+        }
+    }
+
+    /// What these exemplars lead to, if that is better.
+    fn better(&self, solution: &Solution, exemplars: Vec<u32>) -> Result<Option<Solution>> {
+        let next = self.assign(exemplars)?;
+        Ok(Some(next).filter(|next| next.objective > solution.objective + GAIN * solution.objective.abs()))
     }
 
     /// Gives every example the nearest composition of these exemplars, and every exemplar itself.
@@ -157,11 +157,7 @@ impl<'a> Examples<'a> {
     ) -> Result<Vec<(f32, u32)>> {
         let (mut nearest, arch) = (vec![(f32::NEG_INFINITY, 0); rows.norms.len()], Arch::new());
         for batch in (0..count).step_by(CHUNK * BATCH) {
-            let starts = (batch..count.min(batch + CHUNK * BATCH)).step_by(CHUNK);
-            let composed = workers.map(starts, |start| {
-                self.services.check_cancelled()?;
-                self.compose(&(start..count.min(start + CHUNK)).map(&set).collect())
-            })?;
+            let composed = self.compose_chunks(batch..count.min(batch + CHUNK * BATCH), &set, workers)?;
             workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
                 self.services.check_cancelled()?;
                 for (chunk, vectors) in composed.iter().enumerate() {
@@ -176,19 +172,18 @@ impl<'a> Examples<'a> {
 
     /// Σ S(i, c_i), where every exemplar counts its preference.
     pub(crate) fn objective(&self, exemplars: &[u32], sets: &Sets, labels: &[u32]) -> Result<f64> {
+        self.services.check_cancelled()?;
         let dim = self.points.dim();
-        let mut order: Vec<u32> = (0..labels.len() as u32).collect();
-        order.sort_by_key(|&row| labels[row as usize]);
-        let mut sums = vec![0.0; labels.len()];
-        for chunk in order.chunk_by(|a, b| labels[*a as usize] == labels[*b as usize]) {
-            self.services.check_cancelled()?;
-            let set = Sets::from_iter([rows_of(&sets[labels[chunk[0] as usize] as usize], exemplars)]);
-            let composed = self.task.compose_sets(self.task.embeddings, &set)?;
-            for &row in chunk {
-                sums[row as usize] =
-                    -self.task.space.distance(&self.space[row as usize * dim..][..dim], &composed);
-            }
-        }
+        let mut used = labels.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let rows = used.iter().map(|&set| rows_of(&sets[set as usize], exemplars)).collect();
+        let composed = self.task.compose_sets(self.task.embeddings, &rows)?;
+        let mut at = vec![0; sets.len()];
+        used.iter().zip((0..).step_by(dim)).for_each(|(&set, start)| at[set as usize] = start);
+        let nearness =
+            |(row, &label): (&[f32], &u32)| -self.task.space.distance(row, &composed[at[label as usize]..][..dim]);
+        let mut sums: Vec<f64> = self.space.chunks_exact(dim).zip(labels).map(nearness).collect();
         for &exemplar in exemplars {
             sums[exemplar as usize] = self.preferences[exemplar as usize];
         }
@@ -294,6 +289,19 @@ impl<'a> Examples<'a> {
         if self.rooted() { self.points.scale() } else { self.points.scale() * self.points.scale() }
     }
 
+    /// Composes a range of sets of examples, [`CHUNK`] at a time.
+    pub(crate) fn compose_chunks(
+        &self,
+        range: Range<usize>,
+        set: impl Fn(usize) -> Vec<u32> + Sync + Send,
+        workers: &Workers,
+    ) -> Result<Vec<Vectors>> {
+        workers.map(range.clone().step_by(CHUNK), |start| {
+            self.services.check_cancelled()?;
+            self.compose(&(start..range.end.min(start + CHUNK)).map(&set).collect())
+        })
+    }
+
     /// Composes sets of examples, in the coordinates of the points.
     pub(crate) fn compose(&self, sets: &Sets) -> Result<Vectors> {
         let mut composed = self.task.compose_sets(self.task.embeddings, sets)?;
@@ -318,14 +326,14 @@ struct Nearest<'a> {
     first: u32,
 }
 
-impl NullaryFnOnce for Nearest<'_> {
+impl WithSimd for Nearest<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let stride = self.vectors.len() * LANES;
         let mut values = vec![0.0; self.nearest.len() * stride];
-        self.rows.similarities(self.vectors, &mut values, stride);
+        self.rows.similarities(simd, self.vectors, &mut values, stride);
         for (values, nearest) in values.chunks_exact(stride).zip(self.nearest) {
             let best = highest(values);
             if best > nearest.0 {
@@ -343,14 +351,14 @@ struct Sum<'a> {
     values: &'a mut [f64],
 }
 
-impl NullaryFnOnce for Sum<'_> {
+impl WithSimd for Sum<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let stride = self.vectors.len() * LANES;
         let mut similarities = vec![0.0; self.rows.norms.len() * stride];
-        self.rows.similarities(self.vectors, &mut similarities, stride);
+        self.rows.similarities(simd, self.vectors, &mut similarities, stride);
         for row in similarities.chunks_exact(stride) {
             self.values.iter_mut().zip(row).for_each(|(value, &similarity)| *value += f64::from(similarity));
         }

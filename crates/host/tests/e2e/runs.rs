@@ -314,3 +314,25 @@ fn examples_that_are_read_batch_by_batch_give_the_same_tables() {
         assert_eq!(read(true), read(false), "{table}");
     }
 }
+
+#[test]
+fn cap_without_unions_is_affinity_propagation() {
+    let folder = Folder::new();
+    let data = repository().join("data/omniglot/d2_n150_test.parquet");
+    for method in ["cap", "ap"] {
+        let pipeline = format!(
+            "name = \"one\"\ndegree = 1\nspace = {{ normalize = \"l2\" }}\n[[data]]\nname = \"d\"\n\
+             loader = \"parquet\"\npath = '{}'\n\
+             columns = {{ embedding = \"embedding\", trial = \"trial\", id = \"id\" }}\n\
+             [[clusterer]]\nname = \"method\"\nuse = \"{method}\"\nparams = {{ preference = -1.0, damping = 0.65 }}\n",
+            data.display()
+        );
+        folder.write("one.toml", &pipeline);
+        folder.run(&["run", "one.toml", "--out", method], 0);
+    }
+    for table in ["assignments", "clusters"] {
+        let read = |method: &str| folder.read_parquet(&format!("{method}/{table}.parquet"));
+        assert!(read("cap").num_rows() > 100);
+        assert_eq!(read("cap"), read("ap"), "{table}");
+    }
+}
