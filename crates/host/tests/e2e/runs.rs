@@ -5,7 +5,7 @@ use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt32Type, UInt64
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 
-use crate::common::{Folder, SMALL};
+use crate::common::{Folder, SMALL, repository};
 
 fn types(table: &RecordBatch) -> Vec<(String, String)> {
     table.schema().fields().iter().map(|field| (field.name().clone(), short(field.data_type()))).collect()
@@ -272,7 +272,6 @@ use = "ari"
 /// of each.
 #[test]
 fn the_oracle_scores_its_closed_form_on_the_shipped_data() {
-    use crate::common::repository;
     let folder = Folder::new();
     for (file, n, degree, expected) in
         [("d2_n150", 150.0, 2, 0.9105), ("d2_n1500", 1500.0, 2, 0.9111), ("d3_n250", 250.0, 3, 0.8715)]

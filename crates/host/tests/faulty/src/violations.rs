@@ -1,11 +1,10 @@
-//! A clusterer for every rule of the conformance tests, each breaking just that one.
+//! Components that break the rules of the conformance tests: clusterers one each, others several.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Metric, NoParams, Result, Services, Sets,
-    Task, register,
+    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, StreamTask, Task, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,21 +14,35 @@ fn one_cluster(task: &Task<'_>) -> Clustering {
     Clustering::from_labels(&vec![0; task.embeddings.len()])
 }
 
-/// Declares a clusterer without parameters.
-macro_rules! violation {
-    ($type:ident, $name:literal, $summary:literal, |$task:ident, $services:ident| $cluster:expr) => {
+/// Declares a component without parameters.
+macro_rules! component {
+    ($kind:ident $type:ident, $name:literal, $summary:literal) => {
+        component!($kind $type, $name, $summary, Flags::NONE, Ok(Self));
+    };
+    ($kind:ident $type:ident, $name:literal, $summary:literal, $flags:expr, $new:expr) => {
         struct $type;
-        register!(clusterer $type);
+        register!($kind $type);
 
         impl Component for $type {
             const NAME: &'static str = $name;
             const SUMMARY: &'static str = $summary;
+            const FLAGS: Flags = $flags;
             type Params = NoParams;
 
             fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
-                Ok(Self)
+                $new
             }
         }
+    };
+}
+
+/// Declares a clusterer without parameters.
+macro_rules! violation {
+    ($type:ident, $name:literal, $summary:literal, |$task:ident, $services:ident| $cluster:expr) => {
+        violation!($type, $name, $summary, new: Ok(Self), |$task, $services| $cluster);
+    };
+    ($type:ident, $name:literal, $summary:literal, new: $new:expr, |$task:ident, $services:ident| $cluster:expr) => {
+        component!(clusterer $type, $name, $summary, Flags::NONE, $new);
 
         impl Clusterer for $type {
             fn cluster(&self, $task: &Task<'_>, $services: &Services<'_>) -> Result<Clustering> {
@@ -39,11 +52,25 @@ macro_rules! violation {
     };
 }
 
+mod composers;
+mod evaluators;
+mod loaders;
+
+/// Counts all calls that want another result every time.
 static CALLS: AtomicU32 = AtomicU32::new(0);
+
+fn calls() -> u32 {
+    CALLS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Loses a little memory.
+fn leak() {
+    std::mem::forget(std::hint::black_box(vec![1u8; 64]));
+}
 
 violation!(Moody, "moody", "another result every time", |task, _services| {
     let mut found = one_cluster(task);
-    found.diagnostics.iterations = CALLS.fetch_add(1, Ordering::Relaxed).into();
+    found.diagnostics.iterations = calls().into();
     Ok(found)
 });
 
@@ -93,7 +120,7 @@ violation!(Excessive, "excessive", "more clusters than the degree allows", |task
 });
 
 violation!(Leaky, "leaky", "keeps a little of every run", |task, _services| {
-    std::mem::forget(std::hint::black_box(vec![1u8; 64]));
+    leak();
     Ok(one_cluster(task))
 });
 
@@ -206,65 +233,31 @@ impl Clusterer for Secretive {
     }
 }
 
-/// A composer that leaves the last number of every batch alone and has the gradients of something else.
-struct Careless;
-register!(composer Careless);
+violation!(Impossible, "impossible", "cannot be made", new: Err(Error::new("not today")), |task, _services| Ok(one_cluster(task)));
 
-impl Component for Careless {
-    const NAME: &'static str = "careless";
-    const SUMMARY: &'static str = "does not write everything, and its gradients are wrong";
-    const FLAGS: Flags = Flags::HAS_GRADIENTS;
-    type Params = NoParams;
+static USERS: AtomicU32 = AtomicU32::new(0);
 
-    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
-        Ok(Self)
-    }
-}
+violation!(Jealous, "jealous", "another result while somebody else uses it", |task, _services| {
+    let users = USERS.fetch_add(1, Ordering::SeqCst) + 1;
+    std::thread::sleep(Duration::from_millis(if task.embeddings.len() > 10 { 20 } else { 0 }));
+    let users = users.max(USERS.fetch_sub(1, Ordering::SeqCst));
+    let mut found = one_cluster(task);
+    found.diagnostics.iterations = users.into();
+    Ok(found)
+});
 
-impl Composer for Careless {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
-        let all = out.len() - 1;
-        for ((out, left), right) in out[..all].iter_mut().zip(left).zip(right) {
-            *out = left + right;
-        }
-        Ok(())
+component!(clusterer Hasty, "hasty", "another result batch by batch");
+
+impl Clusterer for Hasty {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(one_cluster(task))
     }
 
-    fn vjp(
-        &self,
-        _: usize,
-        _: &[f32],
-        _: &[f32],
-        grad: &[f32],
-        left: &mut [f32],
-        right: &mut [f32],
-    ) -> Result<()> {
-        left.copy_from_slice(grad);
-        right.fill(0.0);
-        Ok(())
-    }
-}
-
-/// An evaluator that takes labels for numbers.
-struct Literal;
-register!(evaluator Literal);
-
-impl Component for Literal {
-    const NAME: &'static str = "literal";
-    const SUMMARY: &'static str = "sums labels, and panics without examples";
-    type Params = NoParams;
-
-    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
-        Ok(Self)
-    }
-}
-
-impl Evaluator for Literal {
-    fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("literal")]
+    fn streams(&self) -> bool {
+        true
     }
 
-    fn evaluate(&self, truth: &Sets, _predicted: &Sets, _services: &Services<'_>) -> Result<Vec<f64>> {
-        Ok(vec![f64::from(truth[0][0])])
+    fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(Clustering::from_labels(&(0..task.rows.len() as u32).collect::<Vec<_>>()))
     }
 }
