@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use crate::{Error, Result, abi};
 
@@ -49,18 +49,19 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
 /// What an instance pointer of this api points to.
 pub(crate) struct Slot<T> {
     pub(crate) value: T,
-    poisoned: AtomicBool,
+    /// Why it is not used again.
+    panic: OnceLock<Error>,
 }
 
 impl<T> Slot<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { value, poisoned: AtomicBool::new(false) }
+        Self { value, panic: OnceLock::new() }
     }
 
     /// Runs a method; refuses if an earlier one panicked.
     pub(crate) fn call<R>(&self, method: impl FnOnce(&T) -> Result<R>) -> Result<R> {
-        if self.poisoned.load(Ordering::Acquire) {
-            return Err(Error::new("this instance panicked before and is not used again"));
+        if let Some(panic) = self.panic.get() {
+            return Err(Error::new(format!("this instance is not used again since it {panic}")));
         }
         let mut panicked = true;
         let result = catch(|| {
@@ -68,8 +69,10 @@ impl<T> Slot<T> {
             panicked = false;
             result
         });
-        if panicked {
-            self.poisoned.store(true, Ordering::Release);
+        if let Err(panic) = &result
+            && panicked
+        {
+            let _ = self.panic.set(panic.clone());
         }
         result
     }
@@ -121,7 +124,7 @@ mod tests {
         let error = slot.call(|value| -> Result<()> { panic!("no {value} today") }).unwrap_err();
         assert!(error.to_string().ends_with(": no 3 today"), "{error}");
         let refused = slot.call(|value| Ok(*value)).unwrap_err();
-        assert_eq!(refused.to_string(), "this instance panicked before and is not used again");
+        assert_eq!(refused.to_string(), format!("this instance is not used again since it {error}"));
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! These values are put in place of what was left out before parameters are checked and read, so the other fields of
-//! the parameter type are plain ones with plain defaults, or required ones, and no component looks at its `preset`.
+//! the parameter type are plain ones with plain defaults, or required ones, and no component need look at its `preset`.
 //! What is given beats the preset, and the preset beats the default. Where two parameters exclude one another, the one
 //! that presets set says so with `#[schemars(extend("instead_of" = "k"))]`: it is not set if `k` is given.
 //!

@@ -18,7 +18,8 @@ use crate::{Clustering, Diagnostics, Error, Result, Sets};
 /// here, which is to say absent.
 ///
 /// # Safety
-/// `T` begins with a `u32`, and all zeroes are a valid `T`; `ptr` points to one of at least the length that it says.
+/// `T` begins with a `u32`, and all zeroes are valid for what that says is not there; `ptr` points to one of at least the
+/// length that it says.
 pub(crate) unsafe fn read_sized<T>(ptr: *const T) -> T {
     let mut copy = MaybeUninit::<T>::zeroed();
     // SAFETY: the caller vouches for the size, and for what the bytes are.
@@ -237,14 +238,17 @@ impl TryFrom<RawClustering> for Clustering {
         let trace = trace
             .column_by_name("objective")
             .and_then(|column| column.as_primitive_opt::<Float64Type>())
-            .ok_or_else(|| Error::new("the table `trace` must have a column `objective` of f64"))?;
+            .filter(|column| column.null_count() == 0)
+            .ok_or_else(|| Error::new("the table `trace` must have a column `objective` of f64 without nulls"))?;
         let exemplars = match clusters.column_by_name("exemplars") {
             None => Vec::new(),
             Some(column) => {
                 let list = column.as_list_opt::<i32>();
-                let lists = list.filter(|list| list.values().data_type() == &DataType::UInt32);
+                let lists = list
+                    .filter(|list| list.values().data_type() == &DataType::UInt32)
+                    .filter(|list| list.null_count() + list.values().null_count() == 0);
                 let Some(lists) = lists else {
-                    return Err(Error::new("the column `exemplars` must be list<u32>"));
+                    return Err(Error::new("the column `exemplars` must be list<u32> without nulls"));
                 };
                 (0..lists.len()).map(|at| lists.value(at).as_primitive::<UInt32Type>().values().to_vec()).collect()
             }

@@ -272,8 +272,9 @@ fn errors_cancellation_and_panics_come_out_as_what_they_are() {
         assert_eq!(run(&clusterer("fail")), Error::new("cannot"));
         assert_eq!(run(&clusterer("cancel")), Error::Cancelled);
         let panicking = clusterer("panic");
-        assert!(run(&panicking).to_string().ends_with(": did not"));
-        assert_eq!(run(&panicking), Error::new("this instance panicked before and is not used again"));
+        let first = run(&panicking).to_string();
+        assert!(first.ends_with(": did not"));
+        assert_eq!(run(&panicking), Error::new(format!("this instance is not used again since it {first}")));
     });
     let refused: Result<ForeignClusterer> = make(&Registration::clusterer::<TestClusterer>(), "refuse");
     assert_eq!(refused.unwrap_err().to_string(), "`mode` cannot be `refuse`");

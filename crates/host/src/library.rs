@@ -43,6 +43,10 @@ pub(crate) fn open(path: &Path) -> Result<ForeignLibrary, String> {
 /// # Safety
 /// `sink_ctx` points to a `String` that nobody else uses meanwhile; `text` is valid for the call.
 unsafe extern "C" fn take_text(sink_ctx: *mut c_void, text: RawStr) {
+    if text.len == 0 {
+        // What an empty text points to is nobody's business.
+        return;
+    }
     // SAFETY: the caller vouches for both.
     let (reason, bytes) =
         unsafe { (&mut *sink_ctx.cast::<String>(), std::slice::from_raw_parts(text.ptr, text.len as usize)) };

@@ -1,6 +1,7 @@
 //! What a library exports of a clusterer.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::sync::{Mutex, PoisonError};
 
 use super::services::with_services;
@@ -184,6 +185,10 @@ unsafe extern "C" fn cluster_stream<C: Component + Clusterer>(
     // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
+            // Up to what all zeroes would not do for.
+            if ((*task).size as usize) < offset_of!(RawStreamTask, pass) + size_of::<PassFn>() {
+                return Err(Error::new("the task is truncated"));
+            }
             let raw = read_sized(task);
             require_examples(raw.rows, raw.dim)?;
             let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;

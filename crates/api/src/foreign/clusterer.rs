@@ -8,7 +8,7 @@ use super::{foreign, required};
 use crate::abi::*;
 use crate::guard::catch;
 use crate::raw::lend_sets;
-use crate::{Clusterer, Clustering, Error, Result, Rows, Services, StreamTask, Task};
+use crate::{Clusterer, Clustering, Error, Result, Rows, Services, Sets, StreamTask, Task};
 
 foreign! {
     /// A [`Clusterer`] of some library.
@@ -33,6 +33,14 @@ impl Clusterer for ForeignClusterer {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let rows = task.embeddings.len();
+        for (what, given) in
+            [("preferences", task.preferences.map(<[f32]>::len)), ("true sets", task.truth.map(Sets::len))]
+        {
+            if let Some(given) = given.filter(|&given| given != rows) {
+                return Err(Error::new(format!("{given} {what} were given for {rows} examples")));
+            }
+        }
         let composer = lend_composer(task.composer)?;
         let truth = task.truth.map(lend_sets);
         let raw = RawTask {
