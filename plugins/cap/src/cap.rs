@@ -10,11 +10,11 @@
 mod tests;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Level, Result, Services, Sets, Task,
+    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Result, Services, Sets, Task,
     register,
 };
 use compflow_kernels::points::Points;
-use compflow_kernels::preference::Preference;
+use compflow_kernels::preference::{Preference, Rule};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,7 @@ use crate::memory::Size;
 use crate::run::{Found, Setting};
 use crate::solution::{Examples, Solution};
 
-/// So many similarities are compared if nothing is said: 1,580 examples with pairs, 330 with triples.
+/// So many similarities are compared if nothing is said: 1,587 examples with pairs, 330 with triples.
 const EXACT: u64 = 2_000_000_000;
 /// How many candidates there are if there are more similarities than that: it measures better than a subset, see
 /// docs/cap.md.
@@ -60,13 +60,16 @@ pub struct Params {
     pub convergence_iter: usize,
     /// Whether all `max_iter` iterations are done, converged or not.
     pub fixed_iterations: bool,
+    /// Whether exemplars are taken away, added, moved and exchanged after the last message, for as long as that raises the
+    /// objective; otherwise each only moves once within its cluster. Never with degree 1.
+    pub exchange: bool,
     /// Clusters so many examples, drawn at random, and then gives every example a composition of their exemplars.
     #[schemars(range(min = 1))]
     pub subset: Option<usize>,
     /// How the examples outside of `subset` are given a composition.
     pub extension: Extension,
-    /// Lets all examples pass messages, but only so many of them become exemplars: any one, and then always the one
-    /// that is farthest from those before.
+    /// Lets all examples pass messages, but only to so many of them: any one, and then always the one that is farthest
+    /// from those before. There are no more exemplars than that; at the end they move to others that serve better.
     #[schemars(range(min = 1))]
     pub candidates: Option<usize>,
     /// Values for what is not given.
@@ -81,6 +84,7 @@ impl Default for Params {
             max_iter: 200,
             convergence_iter: 15,
             fixed_iterations: false,
+            exchange: true,
             subset: None,
             extension: Extension::NearestExemplar,
             candidates: None,
@@ -94,11 +98,11 @@ impl Default for Params {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// As in the paper.
-    #[schemars(extend("values" = { "damping": 0.65, "extension": "nearest-exemplar" }))]
+    #[schemars(extend("values" = { "damping": 0.65, "extension": "nearest-exemplar", "exchange": false }))]
     Paper,
     /// As in the authors' code.
     #[schemars(extend("values" = {
-        "damping": 0.85, "max_iter": 60, "fixed_iterations": true, "extension": "nearest-member"
+        "damping": 0.85, "max_iter": 60, "fixed_iterations": true, "extension": "nearest-member", "exchange": false
     }))]
     AuthorsCode,
 }
@@ -136,6 +140,7 @@ enum Approach {
 impl Component for Cap {
     const NAME: &'static str = "cap";
     const SUMMARY: &'static str = "compositional affinity propagation: exemplars, and unions of exemplars";
+    const FLAGS: Flags = Flags::NEEDS_COMPOSER;
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -148,6 +153,7 @@ impl Component for Cap {
             max_iter: params.max_iter,
             convergence_iter: params.convergence_iter,
             fixed_iterations: params.fixed_iterations,
+            exchange: params.exchange,
         };
         let Params { extension, subset, candidates, .. } = params;
         Ok(Self { setting, extension, subset, candidates, budget: services.memory })
@@ -177,8 +183,8 @@ impl Clusterer for Cap {
             Approach::Exact => Ok(clustering(self.setting.solve(task, n, services)?)),
             Approach::Candidates(m) => {
                 if self.candidates.is_none() {
-                    let text = format!("cap lets {m} of the {n} examples be candidates, as there are many");
-                    services.log(Level::Info, text);
+                    let text = format!("cap takes {m} of the {n} examples as `candidates`, as there are many");
+                    services.log(Level::Warn, text);
                 }
                 Ok(clustering(self.setting.solve(task, m, services)?))
             }
@@ -193,7 +199,11 @@ impl Cap {
             (Some(m), _) if m < n => Approach::Subset(m),
             (_, Some(m)) if m < n => Approach::Candidates(m),
             (None, None) if count_sets(n, degree).saturating_mul(n as u64) > EXACT => {
-                Approach::Candidates(CANDIDATES.min(n))
+                let enough = match self.setting.rule {
+                    Rule::Clusters(k) => k.saturating_mul(2).max(CANDIDATES),
+                    _ => CANDIDATES,
+                };
+                Approach::Candidates(enough.min(n))
             }
             _ => Approach::Exact,
         }
@@ -226,7 +236,7 @@ impl Cap {
         found.solution = match self.extension {
             Extension::NearestExemplar => examples.assign(exemplars)?,
             Extension::NearestMember => {
-                let members = examples.nearest(examples.rows(), m, |at| vec![drawn[at]], &workers)?;
+                let members = examples.nearest(m, |at| vec![drawn[at]])?;
                 let mut labels: Vec<u32> = members.iter().map(|&(_, at)| inside.labels[at as usize]).collect();
                 // Even if it is equal to another of the subset.
                 drawn.iter().zip(&inside.labels).for_each(|(&row, &label)| labels[row as usize] = label);

@@ -12,12 +12,12 @@ use crate::products::{Fill, Vectors};
 use crate::row::highest;
 use crate::solution::{BATCH, CHUNK, Examples, Solution, rows_of};
 
-/// Newcomers that one thread tries at a time.
+/// Newcomers that one thread tries at a time, at most.
 const NEWCOMERS: usize = 64;
 /// Examples compared with newcomers at a time: few, as there is a number for every newcomer and exemplar.
 const ROWS: usize = 16;
-/// Similarities to sets that one thread holds at a time, unless those of one example are more.
-const HELD: usize = 1 << 18;
+/// Numbers that one thread holds at a time, unless a single example or a few newcomers need more.
+const HELD: usize = 1 << 19;
 /// Of the exemplars that had better go, one in so many goes at a time.
 const MOST_GO: usize = 4;
 /// What composing a set is taken to cost, in multiplications.
@@ -27,6 +27,8 @@ const COMPOSING: usize = 1 << 12;
 pub(crate) struct Changes<'a> {
     examples: &'a Examples<'a>,
     solution: &'a Solution,
+    /// The most members of a set.
+    places: usize,
     /// Of every row, and of every place in its set: how similar the nearest set is without that member.
     without: Vec<f32>,
     /// What taking each exemplar away gains.
@@ -38,28 +40,28 @@ impl<'a> Changes<'a> {
     /// all can be held.
     pub(crate) fn new(examples: &'a Examples<'a>, solution: &'a Solution, left: &mut u64) -> Result<Option<Self>> {
         let Solution { exemplars, sets, labels, similarities, .. } = solution;
-        let (degree, dim) = (examples.degree(), examples.rows().dim);
-        if sets.len() > CHUNK * BATCH || !spend(left, sets.len(), labels.len() * (dim + degree)) {
+        let (places, dim) = (examples.degree().min(exemplars.len()), examples.rows().dim);
+        // Once now, and once more to assign what comes of it.
+        if sets.len() > CHUNK * BATCH || !spend(left, 2 * sets.len(), labels.len() * (dim + places)) {
             return Ok(None);
         }
         let mut sets_with: Vec<Vec<u32>> = vec![Vec::new(); exemplars.len()];
         for (at, set) in sets.iter().enumerate() {
             set.iter().for_each(|&member| sets_with[member as usize].push(at as u32));
         }
-        let workers = examples.workers();
-        let composed = examples.compose_chunks(0..sets.len(), |set| rows_of(&sets[set], exemplars), workers)?;
+        let composed = examples.compose_chunks(0..sets.len(), |set| rows_of(&sets[set], exemplars))?;
         let (stride, arch) = (sets.len().next_multiple_of(LANES), Arch::new());
         let rows = (HELD / stride).clamp(1, CHUNK);
-        let without = workers.map(labels.chunks(rows).enumerate(), |(block, labels)| {
+        let without = examples.workers().map(labels.chunks(rows).enumerate(), |(block, labels)| {
             examples.check_cancelled()?;
             let rows = examples.rows().slice(block * rows, labels.len());
             let mut values = vec![0.0; labels.len() * stride];
             for (chunk, vectors) in composed.iter().enumerate() {
                 arch.dispatch(Fill { rows, vectors, out: &mut values[chunk * CHUNK..], stride });
             }
-            let mut without = vec![f32::NEG_INFINITY; labels.len() * degree];
+            let mut without = vec![f32::NEG_INFINITY; labels.len() * places];
             for ((values, &label), without) in
-                values.chunks_exact_mut(stride).zip(labels).zip(without.chunks_exact_mut(degree))
+                values.chunks_exact_mut(stride).zip(labels).zip(without.chunks_exact_mut(places))
             {
                 for (&member, without) in sets[label as usize].iter().zip(without) {
                     let gone = &sets_with[member as usize];
@@ -77,11 +79,11 @@ impl<'a> Changes<'a> {
         // Whoever is no exemplar any more no longer pays its preference.
         let mut gains: Vec<f64> = exemplars.iter().map(|&row| -examples.preference(row)).collect();
         for (row, &label) in labels.iter().enumerate() {
-            for (&member, without) in sets[label as usize].iter().zip(&without[row * degree..]) {
+            for (&member, without) in sets[label as usize].iter().zip(&without[row * places..]) {
                 gains[member as usize] += f64::from(*without) - f64::from(similarities[row]);
             }
         }
-        Ok(Some(Self { examples, solution, without, gains }))
+        Ok(Some(Self { examples, solution, places, without, gains }))
     }
 
     /// The exemplars without those that are missed least, in the order in which this should be tried: messages tend to
@@ -117,8 +119,10 @@ impl<'a> Changes<'a> {
         }
         newcomers.retain(|row| exemplars.binary_search(row).is_err());
         let arch = Arch::new();
-        let found = examples.workers().map(newcomers.chunks(NEWCOMERS), |newcomers| {
+        let at_once = (HELD / (rooms.len() * examples.rows().dim)).clamp(LANES, NEWCOMERS);
+        let found = examples.workers().map(newcomers.chunks(at_once), |newcomers| {
             let vectors = |room: &&[u32]| {
+                examples.check_cancelled()?;
                 let room = rows_of(room, exemplars);
                 examples.compose(&newcomers.iter().map(|row| [&room[..], &[*row]].concat()).collect())
             };
@@ -137,7 +141,7 @@ impl<'a> Changes<'a> {
                 // As its own exemplar, each has its preference instead of a similarity of 0.
                 let saved = exemplars.get(leaving).map_or(0.0, |&row| -examples.preference(row));
                 for (gain, &newcomer) in gains.iter().zip(newcomers) {
-                    let gain = gain + saved + examples.preference(newcomer);
+                    let gain = gain + (saved + examples.preference(newcomer));
                     if gain > best.0 {
                         best = (gain, Some((leaving, newcomer)));
                     }
@@ -183,7 +187,7 @@ impl WithSimd for Gains<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Changes { examples, solution, without, .. } = self.changes;
+        let Changes { examples, solution, places, without, .. } = self.changes;
         let lanes = self.gains.len() / (solution.exemplars.len() + 1);
         let rows = examples.rows().slice(self.rows.start, self.rows.len());
         // Row by row, and in each exemplar by exemplar, the best set with a newcomer and without that exemplar.
@@ -206,11 +210,86 @@ impl WithSimd for Gains<'_> {
             for (at, (gains, best)) in self.gains.chunks_exact_mut(lanes).zip(best.chunks_exact(lanes)).enumerate()
             {
                 let member = set.iter().position(|&member| member as usize == at);
-                let kept = member.map_or(current, |place| without[row * examples.degree() + place]);
+                let kept = member.map_or(current, |place| without[row * places + place]);
                 for (gain, &best) in gains.iter_mut().zip(best) {
                     *gain += f64::from(best.max(kept)) - f64::from(current);
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::{Distance, Embeddings, Services, Task};
+    use compflow_kernels::points::Points;
+    use compflow_kernels::testing::composers::Plain;
+    use compflow_kernels::testing::examples::uniform;
+    use compflow_kernels::workers::Workers;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_a_change_gains_is_what_carrying_it_out_gains(
+            n in 3usize..14, dim in 1usize..4, degree in 1usize..4, seed in 0u64..1000, count in 1usize..5,
+            euclidean: bool, further: bool, high in -3.0..0.5f64,
+        ) {
+            let values = uniform(n, dim, seed);
+            let mut task =
+                Task { degree, composer: Some(&Plain::Sum), ..Task::new(Embeddings::new(&values, dim)) };
+            task.space.distance = if euclidean { Distance::Euclidean } else { Distance::SqEuclidean };
+            let (workers, services) = (Workers::alone(), Services::none());
+            let points = Points::new(values.clone(), dim, n, &workers, &services).unwrap();
+            let preferences: Vec<f64> = (0..n).map(|row| high - 0.3 * (row % 3) as f64 - 0.01).collect();
+            let examples = Examples::new(&task, &points, &preferences, &workers, &services);
+            let exemplars: Vec<u32> = (0..count.min(n - 1) as u32).collect();
+            let solution = examples.assign(exemplars.clone()).unwrap();
+            let objective = |exemplars: Vec<u32>| examples.assign(exemplars).unwrap().objective;
+            let without = |at: usize| [&exemplars[..at], &exemplars[at + 1..]].concat();
+            let mut left = u64::MAX;
+            let changes = Changes::new(&examples, &solution, &mut left).unwrap().unwrap();
+
+            let unit = examples.preference(0) / preferences[0];
+            if exemplars.len() > 1 {
+                for at in 0..exemplars.len() {
+                    let gain = objective(without(at)) - solution.objective;
+                    prop_assert!((changes.gains[at] / unit - gain).abs() < 1e-4, "{} {gain}", changes.gains[at]);
+                }
+            }
+            let newcomers = || exemplars.len() as u32..n as u32;
+            let mut tried: Vec<Vec<u32>> = Vec::new();
+            for at in 0..exemplars.len() {
+                tried.extend(newcomers().map(|row| [without(at), vec![row]].concat()));
+            }
+            if further {
+                tried.extend(newcomers().map(|row| [&exemplars[..], &[row]].concat()));
+            }
+            let best = tried.into_iter().map(objective).fold(f64::NEG_INFINITY, f64::max);
+            match changes.exchange(&[], further, &mut left).unwrap() {
+                Some(found) => prop_assert!((objective(found) - best).abs() < 1e-4),
+                None => prop_assert!(best < solution.objective + 1e-4),
+            }
+        }
+    }
+
+    #[test]
+    fn without_work_left_nothing_changes_and_candidates_are_cheaper_than_everybody() {
+        let values = uniform(40, 3, 1);
+        let task = Task { degree: 2, composer: Some(&Plain::Sum), ..Task::new(Embeddings::new(&values, 3)) };
+        let (workers, services) = (Workers::alone(), Services::none());
+        let points = Points::new(values.clone(), 3, 40, &workers, &services).unwrap();
+        let preferences = vec![-0.1; 40];
+        let examples = Examples::new(&task, &points, &preferences, &workers, &services);
+        let solution = examples.assign(vec![0, 1]).unwrap();
+        assert!(Changes::new(&examples, &solution, &mut 0).unwrap().is_none());
+        let changes = Changes::new(&examples, &solution, &mut u64::MAX.clone()).unwrap().unwrap();
+        assert!(changes.exchange(&[2, 3], true, &mut 0).unwrap().is_none());
+        let mut enough_for_two = 2 * 3 * (40 * 5 + COMPOSING as u64);
+        let found = changes.exchange(&[2, 3], true, &mut enough_for_two).unwrap().unwrap();
+        assert!(found.iter().all(|row| *row < 4) && enough_for_two == 0, "{found:?} {enough_for_two}");
     }
 }

@@ -56,7 +56,7 @@ impl Vectors {
         self.norms.len() / LANES
     }
 
-    /// Where the values of a vector begin, and its norms.
+    /// The values of a vector, and its norms.
     #[inline(always)]
     fn at(&self, vector: usize) -> (&[f32], &[f32]) {
         let size = LANES * self.dim;

@@ -64,7 +64,7 @@ impl Row {
         self.rest.fill(f32::NEG_INFINITY);
     }
 
-    /// Takes in the similarities to all compositions of some segments, the first of which is `start`.
+    /// Takes in the similarities to all compositions of some segments.
     #[inline(always)]
     pub(crate) fn take<S: Simd>(
         &mut self,

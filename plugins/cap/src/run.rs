@@ -27,6 +27,8 @@ pub(crate) struct Setting {
     pub(crate) convergence_iter: usize,
     /// Whether all iterations are done, even if nothing changes any more.
     pub(crate) fixed_iterations: bool,
+    /// Whether exemplars are changed afterwards.
+    pub(crate) exchange: bool,
 }
 
 /// What was found, and how.
@@ -131,12 +133,12 @@ impl Setting {
         };
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let solution = examples.refine(
-            run.exemplars.clone(),
-            &similarities.columns,
-            matches!(self.rule, Rule::Clusters(_)),
-        )?;
-        self.warn(&run, solution.exemplars.len(), n, services);
+        let mut solution = examples.refine(run.exemplars.clone())?;
+        if self.exchange && task.degree > 1 {
+            let so_many = matches!(self.rule, Rule::Clusters(_));
+            solution = examples.change(solution, &similarities.columns, so_many)?;
+        }
+        self.warn(&run, solution.exemplars.len(), (n, similarities.columns.len()), services);
         let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
         Ok(Found { solution, preferences, converged: run.converged, trace })
     }
@@ -224,11 +226,11 @@ impl Setting {
     }
 
     /// Says what about a result may not be as wanted.
-    fn warn(&self, run: &Run, found: usize, n: usize, services: &Services<'_>) {
+    fn warn(&self, run: &Run, found: usize, (n, candidates): (usize, usize), services: &Services<'_>) {
         let warn = |text: String| services.log(Level::Warn, text);
         if run.undecided {
             warn(format!(
-                "cap found no exemplar in {} iterations and took the best; raise `damping` or `max_iter`",
+                "cap did not converge in {} iterations, and found no exemplar; raise `damping` or `max_iter`",
                 self.max_iter
             ));
         } else if !run.converged {
@@ -240,7 +242,7 @@ impl Setting {
             }
         } else if n > 1 && found == n {
             warn("every example is an exemplar of its own; lower `preference`".to_owned());
-        } else if n > 1 && found == 1 {
+        } else if candidates > 1 && found == 1 {
             warn("there is one exemplar for all; raise `preference`".to_owned());
         }
     }

@@ -21,8 +21,10 @@ pub(crate) const BATCH: usize = 64;
 /// Examples compared by one thread at a time.
 const ROWS: usize = 64;
 /// Multiplications spent on changing exemplars, at most.
-const WORK: u64 = 1 << 37;
-/// What a change must gain, as a share of what is at stake: above the rounding of f32.
+const WORK: u64 = 1 << 36;
+/// Exemplars of which every two are tried to be done without, at most.
+const MOST_TRIED: usize = 12;
+/// What a change must gain, as a share of the distances at stake: above the rounding of f32.
 const GAIN: f64 = 1e-6;
 
 /// Who belongs where.
@@ -70,24 +72,44 @@ impl<'a> Examples<'a> {
         Self { task, space: task.points(), points, preferences, workers, services }
     }
 
-    /// Assigns all examples to these exemplars. Then, for as long as that raises the objective and does not take too long,
-    /// takes exemplars away, moves them within their clusters, adds others and exchanges them. With degree 1, exemplars
-    /// only move, and once, as in affinity propagation; if there shall be so many, there will be.
-    pub(crate) fn refine(&self, exemplars: Vec<u32>, candidates: &[u32], so_many: bool) -> Result<Solution> {
-        let mut solution = self.assign(exemplars)?;
-        if self.task.degree == 1 {
-            let next = self.assign(self.move_exemplars(&solution)?)?;
-            return Ok(if next.objective > solution.objective { next } else { solution });
+    /// Assigns all examples to these exemplars, and moves each once to where it serves its cluster best, as affinity
+    /// propagation does.
+    pub(crate) fn refine(&self, exemplars: Vec<u32>) -> Result<Solution> {
+        let solution = self.assign(exemplars)?;
+        let next = self.assign(self.move_exemplars(&solution)?)?;
+        Ok(if next.objective > solution.objective { next } else { solution })
+    }
+
+    /// Changes exemplars for as long as that raises the objective and does not take too long: from this solution, from a
+    /// single exemplar, as messages go back and forth between all and none where exemplars cost far more than they save,
+    /// and from all but two of the best, as one at a time may not be enough. If there shall be so many exemplars, there
+    /// stay so many.
+    pub(crate) fn change(&self, solution: Solution, candidates: &[u32], so_many: bool) -> Result<Solution> {
+        let mut left = WORK;
+        let mut best = self.climb(solution, candidates, so_many, &mut left)?;
+        if so_many {
+            return Ok(best);
         }
-        if !so_many {
-            // If every exemplar costs far more than it saves, messages go back and forth between all and none of them.
-            let alone = self.assign(candidates[..1].to_vec())?;
-            if alone.objective > solution.objective {
-                solution = alone;
+        let mut starts = without_two(&best.exemplars);
+        starts.push(candidates[..1].to_vec());
+        while left > 0
+            && let Some(start) = starts.pop()
+        {
+            let found = self.climb(self.assign(start)?, candidates, so_many, &mut left)?;
+            if self.is_better(&found, &best) {
+                starts = without_two(&found.exemplars);
+                best = found;
             }
         }
-        let mut left = WORK;
-        while let Some(next) = self.improve(&solution, candidates, so_many, &mut left)? {
+        Ok(best)
+    }
+
+    /// Takes exemplars away, moves them within their clusters, adds others and exchanges them, until nothing is better.
+    fn climb(&self, start: Solution, candidates: &[u32], so_many: bool, left: &mut u64) -> Result<Solution> {
+        let mut solution = start;
+        while *left > 0
+            && let Some(next) = self.improve(&solution, candidates, so_many, left)?
+        {
             solution = next;
         }
         Ok(solution)
@@ -102,6 +124,10 @@ impl<'a> Examples<'a> {
         left: &mut u64,
     ) -> Result<Option<Solution>> {
         let changes = Changes::new(self, solution, left)?;
+        if changes.is_none() {
+            // Exemplars still move, and that is all.
+            *left = 0;
+        }
         if let Some(changes) = changes.as_ref().filter(|_| !so_many) {
             for fewer in changes.take_away() {
                 if let Some(next) = self.better(solution, fewer)? {
@@ -127,7 +153,14 @@ impl<'a> Examples<'a> {
     /// What these exemplars lead to, if that is better.
     fn better(&self, solution: &Solution, exemplars: Vec<u32>) -> Result<Option<Solution>> {
         let next = self.assign(exemplars)?;
-        Ok(Some(next).filter(|next| next.objective > solution.objective + GAIN * solution.objective.abs()))
+        Ok(if self.is_better(&next, solution) { Some(next) } else { None })
+    }
+
+    /// By more than rounding.
+    fn is_better(&self, next: &Solution, solution: &Solution) -> bool {
+        let paid: f64 = solution.exemplars.iter().map(|&row| self.preferences[row as usize]).sum();
+        let needed = GAIN * (solution.objective - paid).abs() + 4.0 * f64::EPSILON * paid.abs();
+        next.objective > solution.objective + needed
     }
 
     /// Gives every example the nearest composition of these exemplars, and every exemplar itself.
@@ -136,7 +169,7 @@ impl<'a> Examples<'a> {
         // With nobody left to be assigned, nothing needs composing.
         let nearest = match exemplars.len() == self.points.len() {
             true => vec![(0.0, 0); exemplars.len()],
-            false => self.nearest(self.rows(), sets.len(), |set| rows_of(&sets[set], &exemplars), self.workers)?,
+            false => self.nearest(sets.len(), |set| rows_of(&sets[set], &exemplars))?,
         };
         let (mut similarities, mut labels): (Vec<f32>, Vec<u32>) = nearest.into_iter().unzip();
         for (label, &exemplar) in exemplars.iter().enumerate() {
@@ -150,15 +183,14 @@ impl<'a> Examples<'a> {
     /// Of `count` sets of examples the one that is nearest to each row, the first of equally near ones, and how similar.
     pub(crate) fn nearest(
         &self,
-        rows: Rows<'_>,
         count: usize,
         set: impl Fn(usize) -> Vec<u32> + Sync + Send,
-        workers: &Workers,
     ) -> Result<Vec<(f32, u32)>> {
+        let rows = self.rows();
         let (mut nearest, arch) = (vec![(f32::NEG_INFINITY, 0); rows.norms.len()], Arch::new());
         for batch in (0..count).step_by(CHUNK * BATCH) {
-            let composed = self.compose_chunks(batch..count.min(batch + CHUNK * BATCH), &set, workers)?;
-            workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
+            let composed = self.compose_chunks(batch..count.min(batch + CHUNK * BATCH), &set)?;
+            self.workers.map(nearest.chunks_mut(ROWS).enumerate(), |(block, nearest)| {
                 self.services.check_cancelled()?;
                 for (chunk, vectors) in composed.iter().enumerate() {
                     let rows = rows.slice(block * ROWS, nearest.len());
@@ -224,7 +256,8 @@ impl<'a> Examples<'a> {
             })?;
             let values = values.concat();
             let mut best = candidates.iter().position(|row| *row == exemplars[at]).unwrap_or(0);
-            let needed = values[best] + GAIN * values[best].abs();
+            let distances = values[best] - self.preference(candidates[best]);
+            let needed = values[best] + GAIN * distances.abs();
             for (other, &value) in values.iter().enumerate() {
                 if value > needed && value > values[best] {
                     best = other;
@@ -294,9 +327,8 @@ impl<'a> Examples<'a> {
         &self,
         range: Range<usize>,
         set: impl Fn(usize) -> Vec<u32> + Sync + Send,
-        workers: &Workers,
     ) -> Result<Vec<Vectors>> {
-        workers.map(range.clone().step_by(CHUNK), |start| {
+        self.workers.map(range.clone().step_by(CHUNK), |start| {
             self.services.check_cancelled()?;
             self.compose(&(start..range.end.min(start + CHUNK)).map(&set).collect())
         })
@@ -310,6 +342,17 @@ impl<'a> Examples<'a> {
         vectors.push(&composed);
         Ok(vectors)
     }
+}
+
+/// All but two exemplars, unless there are too many pairs to try.
+fn without_two(exemplars: &[u32]) -> Vec<Vec<u32>> {
+    let count = exemplars.len();
+    if !(3..=MOST_TRIED).contains(&count) {
+        return Vec::new();
+    }
+    let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
+    let without = |gone: [usize; 2]| (0..count).filter(|at| !gone.contains(at)).map(|at| exemplars[at]).collect();
+    pairs.map(without).collect()
 }
 
 /// The examples that a set of positions stands for.
