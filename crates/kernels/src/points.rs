@@ -53,24 +53,14 @@ impl Points {
         let rows = values.len() / dim;
         let totals = workers.map(values.chunks(block_rows * dim), |block| {
             services.check_cancelled()?;
-            // A largest value per dimension, as one for all would have to be compared with one value after the other.
-            let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
-            for row in block.chunks_exact(dim) {
-                for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
-                    *sum += f64::from(value);
-                    *largest = largest.max(value.abs());
-                }
-            }
-            Ok((sums, largest.into_iter().fold(0.0, f32::max)))
+            Ok(totals(block, dim))
         })?;
         let mut mean = vec![0.0; dim];
         for (sums, _) in &totals {
             mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
         }
         mean.iter_mut().for_each(|mean| *mean /= rows as f64);
-        // No value is farther than this from a mean of such values.
-        let reach = 2.0 * totals.iter().fold(0.0, |largest, total| f64::max(largest, f64::from(total.1)));
-        let scale = if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 };
+        let scale = scale(totals.iter().fold(0.0, |largest, total| largest.max(total.1)));
 
         let mut norms = vec![0.0; rows];
         let blocks = values.chunks_mut(block_rows * dim).zip(norms.chunks_mut(block_rows));
@@ -155,6 +145,27 @@ impl Points {
     pub fn restore_squared(&self, distance: f64) -> f64 {
         distance / self.scale / self.scale
     }
+}
+
+/// The sums of all dimensions of some rows, and their largest absolute value.
+pub fn totals(rows: &[f32], dim: usize) -> (Vec<f64>, f32) {
+    // A largest value per dimension, as one for all would have to be compared with one value after the other.
+    let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
+    for row in rows.chunks_exact(dim) {
+        for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
+            *sum += f64::from(value);
+            *largest = largest.max(value.abs());
+        }
+    }
+    (sums, largest.into_iter().fold(0.0, f32::max))
+}
+
+/// What values up to `largest` are multiplied with, once their mean was taken from them, so that none is above 1: a power
+/// of two, which changes no digit.
+pub fn scale(largest: f32) -> f64 {
+    // No value is farther than this from a mean of such values.
+    let reach = 2.0 * f64::from(largest);
+    if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 }
 }
 
 #[cfg(test)]

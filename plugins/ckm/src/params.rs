@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Number of singletons.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), example = 5)]
     pub k: usize,
     /// How often it starts anew; the lowest SSD wins. If `init` is a clusterer, the restarts after the first begin as
     /// `plusplus` says.
@@ -41,11 +41,11 @@ pub struct Params {
     pub optimizer: Optimizer,
     /// The learning rate of `adam`, for which it is 0.2 unless given.
     #[serde(default)]
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "instead_of" = "optimizer"))]
     pub lr: Option<f64>,
     /// Steps of `adam` between two assignments, for which it is 1 unless given.
     #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("instead_of" = "optimizer"))]
     pub steps: Option<usize>,
     /// Where singletons begin: "plusplus", "random", or the singletons that another clusterer finds, as in
     /// `{ use = "gcr", params = { … } }`.
@@ -208,6 +208,8 @@ mod tests {
         assert_eq!((authors.max_iter, authors.tol, authors.refine), (100, 1e-5, false));
         let given = read(r#"{"k": 6, "preset": "authors-code", "lr": 0.1, "init": "plusplus"}"#);
         assert_eq!((given.lr, given.init), (Some(0.1), Init::default()));
+        let other = read(r#"{"k": 6, "preset": "authors-code", "optimizer": "lbfgs"}"#);
+        assert_eq!((other.optimizer, other.lr, other.check()), (Optimizer::Lbfgs, None, Ok(())));
         let plain = read(r#"{"k": 6}"#);
         assert_eq!((plain.refine, plain.optimizer, plain.init), (true, Optimizer::Lbfgs, Init::default()));
     }

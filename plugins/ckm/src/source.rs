@@ -8,6 +8,7 @@
 //! by a power of two that brings it below 1. The same pass takes a sample, which is all that starts are chosen from.
 
 use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
+use compflow_kernels::points::{scale, totals};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -96,30 +97,19 @@ impl<'a> Source<'a> {
                 sample.extend_from_slice(batch.row(row - first));
             }
             first += batch.len();
-            let totals = workers.map(batch.values().chunks(BLOCK * dim), |block| {
+            let blocks = workers.map(batch.values().chunks(BLOCK * dim), |block| {
                 services.check_cancelled()?;
                 let points = space.points(Embeddings::new(block, dim));
-                // A largest value per dimension, as one for all would have to be compared one after the other.
-                let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
-                for row in points.chunks_exact(dim) {
-                    for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
-                        *sum += f64::from(value);
-                        *largest = largest.max(value.abs());
-                    }
-                }
-                Ok((sums, largest.into_iter().fold(0.0, f32::max)))
+                Ok(totals(&points, dim))
             })?;
-            for (sums, most) in totals {
+            for (sums, most) in blocks {
                 mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
                 largest = largest.max(most);
             }
             Ok(())
         })?;
         mean.iter_mut().for_each(|mean| *mean /= n as f64);
-        // No value is farther than this from a mean of such values.
-        let reach = 2.0 * f64::from(largest);
-        let scale = if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 };
-        let frame = Frame { space, mean, scale };
+        let frame = Frame { space, mean, scale: scale(largest) };
         let mut points = sample.clone();
         space.enter(&mut points, dim);
         frame.prepare(&mut points);

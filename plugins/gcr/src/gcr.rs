@@ -39,7 +39,7 @@ pub struct Params {
     /// A cluster nearer than this to a composition of others is called that composition: a distance in the pipeline's
     /// space, or `"auto"`, which finds it among the distances of the clusters.
     pub threshold: Threshold,
-    /// Most members of a composition; the pipeline's degree unless given. Less than there are preliminary clusters.
+    /// Most members of a composition: the pipeline's degree unless given, and at most that. Less than there are preliminary clusters.
     #[schemars(range(min = 1))]
     pub degree: Option<usize>,
     /// What happens when the next cluster would be both a composition and a member of one.
@@ -148,6 +148,10 @@ impl Clusterer for Gcr {
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         task.composer()?;
+        if let Some(degree) = self.degree.filter(|&degree| degree > task.degree) {
+            let text = format!("`degree` = {degree} is more than the pipeline's, {}", task.degree);
+            return Err(Error::new(text));
+        }
         let dim = task.embeddings.dim();
         let space = self.space.unwrap_or(task.space);
         let base = self.base.component().name;

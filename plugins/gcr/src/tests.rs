@@ -317,7 +317,12 @@ fn bad_parameters_are_refused() {
 
 #[test]
 fn too_few_clusters_are_refused() {
-    let run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
+    let mut run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
+    assert_eq!(
+        run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
+        "`degree` = 3 is more than the pipeline's, 2"
+    );
+    run.degree = 3;
     assert_eq!(
         run.on(&singletons(&[0, 1, 1, 0]), json!({})).unwrap_err().to_string(),
         "`gcr` needs at least 3 clusters, one to be composed of two others; its base `given` found 2"
