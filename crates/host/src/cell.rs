@@ -190,6 +190,12 @@ impl Outcome {
         setting.evaluators.iter().filter_map(|recipe| self.scores.get(&score_key(recipe, trial))).flatten()
     }
 
+    /// Whether there are all scores that can be had.
+    pub(crate) fn is_scored(&self, setting: &Setting, trial: &Trial) -> bool {
+        let scored = |recipe| self.scores.contains_key(&score_key(recipe, trial));
+        trial.truth.is_none() || setting.evaluators.iter().all(scored)
+    }
+
     /// Says again what was said when the outcome was computed.
     pub(crate) fn repeat_warnings(&self, terminal: &Terminal, about: &str) {
         for warning in &self.warnings {

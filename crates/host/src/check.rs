@@ -118,9 +118,8 @@ pub(crate) fn prepare(file: &Path, options: &Options) -> Result<Plan, Failure> {
     }
     let stem = file.file_stem().map_or_else(|| "pipeline".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let mut pipeline = pipeline::read(&document, &stem, &mut problems);
-    let pins = pipeline.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect();
     let environment = Environment {
-        registry: Registry::scan_pinned(&folders, &pins),
+        registry: Registry::scan_pinned(&folders, &pipeline.pinned()),
         folder: folder_of(file),
         inputs: Inputs::default(),
         terminal: Terminal::new(options.quiet),

@@ -120,7 +120,7 @@ pub(crate) struct EvalArgs {
     /// Match rows by this column of both files [default: by their order].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
-    /// Score the trials in this column of both files one by one.
+    /// Score the trials in this column of both files one by one [default: `trial`, if both have it].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) trial: Option<String>,
     /// Only predictions with this value in this column; may be given several times.

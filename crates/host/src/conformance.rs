@@ -23,6 +23,7 @@ use std::time::Duration;
 use crate::cli::TestPluginArgs;
 use crate::conformance::report::{Event, MARK, Verdict};
 use crate::failure::Failure;
+use crate::terminal::to_stderr;
 use crate::{interrupt, library, print, trust};
 
 /// How long one point may take before it counts as hanging; generous, for those who test under Valgrind.
@@ -178,7 +179,7 @@ fn read_events(stderr: impl Read + Send + 'static) -> Receiver<Event> {
             let line = String::from_utf8_lossy(&line).into_owned();
             let (noise, event) = line.split_once(MARK).unwrap_or((&line, ""));
             if !noise.is_empty() {
-                eprintln!("{noise}");
+                to_stderr(noise);
             }
             if let Ok(event) = serde_json::from_str(event)
                 && sender.send(event).is_err()

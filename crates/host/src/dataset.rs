@@ -55,6 +55,14 @@ impl Trial {
     }
 }
 
+/// The [`Trial::key`] of embeddings that have been hashed.
+pub(crate) fn key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>) -> String {
+    if let Some(preferences) = preferences {
+        embeddings.update(b"preferences").update(bytemuck::cast_slice(preferences));
+    }
+    embeddings.finalize().to_hex().to_string()
+}
+
 /// What becomes of embeddings that have been read and checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Keep {
@@ -197,7 +205,7 @@ impl Builder {
         }
         let (truth, classes) = self.truth.map(Labels::number).unzip();
         let mut trials = Vec::new();
-        for (number, Rows { embeddings, mut hasher, rows }) in self.trials {
+        for (number, Rows { embeddings, hasher, rows }) in self.trials {
             let ids = match &self.ids {
                 None => Ids::Numbers(rows.iter().map(|row| *row as i64).collect()),
                 Some(Labels { values: Values::Numbers(ids), .. }) => {
@@ -216,10 +224,7 @@ impl Builder {
             let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
             let preferences: Option<Vec<f32>> =
                 self.preferences.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
-            if let Some(preferences) = &preferences {
-                hasher.update(b"preferences").update(bytemuck::cast_slice(preferences));
-            }
-            let key = hasher.finalize().to_hex().to_string();
+            let key = key(hasher, preferences.as_deref());
             let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
                 hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
             });

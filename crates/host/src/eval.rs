@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use compflow_api::{ForeignLoader, Kind, Level, LoadRequest, Loader, Services, Sets};
+use compflow_api::{ForeignLoader, Kind, LoadRequest, Loader, Services, Sets};
 
 use crate::cell::{Recipe, evaluate};
 use crate::cli::EvalArgs;
@@ -28,8 +28,16 @@ pub(crate) fn eval(plugins: &[PathBuf], args: &EvalArgs) -> Result<String, Failu
         terminal: Terminal::new(false),
         memory: u64::MAX,
     };
-    let predicted = read(&environment, &args.pred, "clusters", args, &filter(&args.filter)?)?;
-    let truth = read(&environment, &args.truth, "labels", args, &BTreeMap::new())?;
+    let filter = filter(&args.filter)?;
+    let read_both = |trial: Option<&str>| -> Result<(Dataset, Dataset), Failure> {
+        let predicted = read(&environment, &args.pred, "clusters", args.id.as_deref(), trial, &filter)?;
+        let none = BTreeMap::new();
+        Ok((predicted, read(&environment, &args.truth, "labels", args.id.as_deref(), trial, &none)?))
+    };
+    let (predicted, truth) = match &args.trial {
+        Some(trial) => read_both(Some(trial))?,
+        None => read_both(Some("trial")).or_else(|_| read_both(None))?,
+    };
     let pairs = matched(&predicted, &truth, args.id.is_some()).map_err(Failure::request)?;
     let names: Vec<String> = if args.evaluator.is_empty() {
         environment.registry.names(Kind::Evaluator).map(str::to_owned).collect()
@@ -41,7 +49,7 @@ pub(crate) fn eval(plugins: &[PathBuf], args: &EvalArgs) -> Result<String, Failu
         let made = match environment.make(Kind::Evaluator, name, "{}", name) {
             Ok(made) => made,
             Err(error) if args.evaluator.is_empty() => {
-                environment.terminal.log(Level::Warn, name, &format!("left out: {error}"));
+                environment.terminal.say(&format!("warning: {name}: left out: {error}"));
                 continue;
             }
             Err(error) => return Err(Failure::request(error.to_string())),
@@ -82,7 +90,8 @@ fn read(
     environment: &Environment,
     source: &str,
     default_column: &str,
-    args: &EvalArgs,
+    id: Option<&str>,
+    trial: Option<&str>,
     filter: &BTreeMap<String, serde_json::Value>,
 ) -> Result<Dataset, Failure> {
     let (file, column) = match source.rsplit_once(':') {
@@ -99,14 +108,8 @@ fn read(
     let params = serde_json::json!({ "where": filter }).to_string();
     let made = environment.make(Kind::Loader, loader, &params, loader).map_err(|error| fail(error.to_string()))?;
     let loader = ForeignLoader::try_from(made.instance).map_err(|error| fail(error.to_string()))?;
-    let request = LoadRequest {
-        path: Some(&path),
-        embedding: None,
-        truth: Some(column),
-        trial: args.trial.as_deref(),
-        id: args.id.as_deref(),
-        preference: None,
-    };
+    let request =
+        LoadRequest { path: Some(&path), embedding: None, truth: Some(column), trial, id, preference: None };
     let answers = Answers::new(environment, file);
     let services = Services { host: &answers, ..Services::none() };
     let batches = loader.load(&request, &services).map_err(|error| Failure::request(error.to_string()))?;

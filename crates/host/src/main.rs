@@ -47,13 +47,14 @@ use crate::cli::{Cli, Command, PipelineArgs, RunArgs};
 use crate::failure::Failure;
 use crate::registry::{Registry, search_path};
 use crate::render::Format;
+use crate::terminal::to_stderr;
 
 fn main() {
     let cli = Cli::parse();
     let code = match dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("{}", failure.text());
+            to_stderr(&failure.text());
             failure.exit_code()
         }
     };
@@ -85,10 +86,10 @@ fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Diff(args) => {
             let (text, notes) = diff::diff(args)?;
             let printed = print(&text);
-            notes.iter().for_each(|note| eprintln!("{note}"));
+            notes.iter().for_each(|note| to_stderr(note));
             printed
         }
-        Command::NewPlugin(args) => print(&new_plugin::new_plugin(args)?),
+        Command::NewPlugin(args) => print(&new_plugin::new_plugin(&cli.plugins, args)?),
         Command::TestPlugin(args) => conformance::test_plugin(&cli.plugins, args),
         Command::Schema => {
             let folders = search_path(&cli.plugins).map_err(Failure::request)?;
@@ -137,7 +138,7 @@ fn ready(plugins: &[PathBuf], args: &PipelineArgs, quiet: bool) -> Result<Ready,
     let cells = run::tuning_cells(&plan).len().max(run::test_cells(&plan, &run::assume_first(&plan)).len());
     let jobs = args.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, cells.max(1));
     plan.setting.threads = args.threads.map_or((cores / jobs).max(1), |threads| threads as usize);
-    plan.setting.memory = memory / jobs as u64;
+    (plan.setting.memory, plan.environment.memory) = (memory / jobs as u64, memory / jobs as u64);
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&plan.name));
     Ok(Ready { plan: Arc::new(plan), jobs, out })
 }
@@ -149,7 +150,7 @@ fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let tuning = |data: &str| plan.data.iter().any(|loaded| loaded.tunes && loaded.name == data);
     finished.summary.retain(|entry| !tuning(&entry.data));
     let text = match args.format {
-        Format::Latex => {
+        Format::Latex if !finished.summary.is_empty() => {
             let sizes: Vec<(&str, Option<u32>)> = plan.data.iter().filter(|data| !data.tunes).map(size).collect();
             latex::summary(&finished.summary, |data| results::heading(data, &sizes))
         }
@@ -162,7 +163,7 @@ fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let folder = options.out.display();
     if finished.interrupted {
         let done = count(|row| row.outcome.is_some());
-        eprintln!("{done} of {total} cells are kept in {folder}; run again to continue");
+        to_stderr(&format!("{done} of {total} cells are kept in {folder}; run again to continue"));
         return Err(Failure::Interrupted);
     }
     if failed > 0 {
@@ -170,7 +171,7 @@ fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     }
     if !args.quiet {
         let kept = count(|row| row.kept);
-        eprintln!("{total} cells, {kept} of them kept from before, tables in {folder}");
+        to_stderr(&format!("{total} cells, {kept} of them kept from before, tables in {folder}"));
     }
     printed
 }
@@ -195,7 +196,7 @@ fn check(plugins: &[PathBuf], files: &[PathBuf], set: &[String]) -> Result<i32, 
         match prepare(file, &options) {
             Ok(_) => code = code.max(print(&format!("{}: ok\n", file.display()))?),
             Err(failure) => {
-                eprintln!("{}", failure.text());
+                to_stderr(&failure.text());
                 code = failure.exit_code();
             }
         }

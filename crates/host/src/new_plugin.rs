@@ -12,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use crate::cli::{Language, NewPluginArgs};
 use crate::environment::plain;
 use crate::failure::Failure;
+use crate::registry::{Registry, search_path};
 
 static TEMPLATES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/templates");
 static API: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../api/src");
@@ -26,13 +27,17 @@ type Files = BTreeMap<PathBuf, String>;
 ///
 /// # Errors
 /// If the name cannot be a component's, or the folder cannot be made.
-pub(crate) fn new_plugin(args: &NewPluginArgs) -> Result<String, Failure> {
+pub(crate) fn new_plugin(plugins: &[PathBuf], args: &NewPluginArgs) -> Result<String, Failure> {
     let name = &args.name;
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(good) {
         return Err(Failure::request(format!(
             "`{name}` cannot be the name of a component: use a lower case letter, then letters, digits, `_` and `-`"
         )));
+    }
+    let registry = Registry::scan(&search_path(plugins).map_err(Failure::request)?);
+    if registry.names(args.kind()).any(|known| known == name) {
+        return Err(Failure::request(format!("there is a {} `{name}` already: choose another name", args.kind())));
     }
     let folder = Path::new(name);
     if folder.exists() {

@@ -4,7 +4,7 @@ use compflow_api::{Distance, Normalize, Space};
 
 use crate::diagnostics::{Origin, Problem};
 use crate::document::{Document, Node, Table, Value};
-use crate::trust;
+use crate::trust::{self, Pins};
 
 pub(crate) const KEYS: &[&str] =
     &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
@@ -30,6 +30,13 @@ pub(crate) struct Pipeline {
     pub(crate) evaluators: Vec<Use>,
     pub(crate) tune: Option<Tune>,
     pub(crate) pins: Vec<Pin>,
+}
+
+impl Pipeline {
+    /// The content that libraries must have.
+    pub(crate) fn pinned(&self) -> Pins {
+        self.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect()
+    }
 }
 
 /// A component and its parameters.

@@ -64,16 +64,16 @@ impl<'r> Again<'r> {
     /// If a search path is wrong.
     pub(crate) fn new(record: &'r RunRecord, plugins: &[std::path::PathBuf]) -> Result<Self, Failure> {
         let folders = search_path(plugins).map_err(Failure::request)?;
+        let document = Document { root: Node::from_json(&record.pipeline), sources: Vec::new() };
+        // The pipeline was right when it ran.
+        let pipeline = pipeline::read(&document, &record.name, &mut Vec::new());
         let environment = Environment {
-            registry: Registry::scan(&folders),
+            registry: Registry::scan_pinned(&folders, &pipeline.pinned()),
             folder: record.folder.clone(),
             inputs: Inputs::default(),
             terminal: Terminal::new(false),
             memory: memory::budget(),
         };
-        let document = Document { root: Node::from_json(&record.pipeline), sources: Vec::new() };
-        // The pipeline was right when it ran.
-        let pipeline = pipeline::read(&document, &record.name, &mut Vec::new());
         Ok(Self { record, environment, pipeline })
     }
 

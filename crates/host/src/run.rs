@@ -278,7 +278,8 @@ fn execute(
     if interrupt::requested() {
         // What earlier runs have kept is not missing from the tables because this one was stopped.
         for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
-            row.outcome = cache.load(&row.cell.key(plan));
+            let trial = &plan.data[row.cell.data].dataset.trials[row.cell.trial];
+            row.outcome = cache.load(&row.cell.key(plan)).filter(|kept| kept.is_scored(&plan.setting, trial));
             row.kept = true;
         }
     }

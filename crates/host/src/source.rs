@@ -8,7 +8,7 @@ use compflow_api::{
     BATCH_ROWS, Batches, Embeddings, Error, ForeignLoader, LoadRequest, Loader, Result, Rows, Services,
 };
 
-use crate::dataset::{Builder, Dataset, Keep, Matrix, Trial, tidy, trial_numbers};
+use crate::dataset::{Builder, Dataset, Keep, Matrix, Trial, key, tidy, trial_numbers};
 use crate::environment::{Answers, Environment};
 use crate::files::display;
 use crate::interrupt;
@@ -115,12 +115,10 @@ impl Rows for Streamed<'_> {
             }
             let read = reader.join().unwrap_or_else(|_| Err("reading panicked".to_owned()));
             taken?;
-            read.map_err(Error::Failed)?;
-            if rows != self.len() {
-                let (name, before) = (&self.source.name, self.len());
-                return Err(Error::new(format!(
-                    "data `{name}` had {before} rows and now has {rows}: it was changed"
-                )));
+            let hasher = read.map_err(Error::Failed)?;
+            // What is kept under the key of the data must have been computed from it.
+            if rows != self.len() || key(hasher, self.trial.preferences.as_deref()) != self.trial.key {
+                return Err(Error::new(format!("data `{}` was changed while it was read", self.source.name)));
             }
             Ok(())
         })
@@ -128,8 +126,9 @@ impl Rows for Streamed<'_> {
 }
 
 impl Streamed<'_> {
-    /// Hands the trial's rows on in batches, until nobody takes them.
-    fn read(&self, take: &mut dyn FnMut(Vec<f32>) -> bool) -> Result<(), String> {
+    /// Hands the trial's rows on in batches, until nobody takes them; returns their hash.
+    fn read(&self, take: &mut dyn FnMut(Vec<f32>) -> bool) -> Result<blake3::Hasher, String> {
+        let mut hasher = blake3::Hasher::new();
         let full = BATCH_ROWS * self.dim;
         let mut rows = Vec::with_capacity(full);
         let [embedding, _, trial, ..] = self.source.columns.each_ref().map(Option::as_deref);
@@ -142,13 +141,14 @@ impl Streamed<'_> {
                 let batch = batch.map_err(|error| named(file, &tidy(&error.to_string())))?;
                 let values = self.select(&batch, &mut matrix, first_row).map_err(|text| named(file, &text))?;
                 first_row += batch.num_rows();
+                hasher.update(bytemuck::cast_slice(&values));
                 let mut left = &values[..];
                 while !left.is_empty() {
                     let (now, later) = left.split_at(left.len().min(full - rows.len()));
                     rows.extend_from_slice(now);
                     left = later;
                     if rows.len() == full && !take(std::mem::replace(&mut rows, Vec::with_capacity(full))) {
-                        return Ok(());
+                        return Ok(hasher);
                     }
                 }
             }
@@ -156,7 +156,7 @@ impl Streamed<'_> {
         if !rows.is_empty() {
             take(rows);
         }
-        Ok(())
+        Ok(hasher)
     }
 
     /// The rows of a batch that belong to the trial.

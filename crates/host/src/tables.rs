@@ -1,6 +1,6 @@
 //! The six tables of a run, as Polars dataframes written to Parquet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -87,8 +87,12 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
     let counted = |several: bool| -> Vec<Option<u32>> {
         outcomes()
             .map(|outcome| {
-                let clustering = &outcome?.clustering;
-                Some(clustering.clusters.iter().filter(|set| (set.len() > 1) == several).count() as u32)
+                let assigned = &outcome?.clustering.assignments;
+                let count = match several {
+                    true => assigned.iter().filter(|set| set.len() > 1).collect::<HashSet<_>>().len(),
+                    false => assigned.values().iter().collect::<HashSet<_>>().len(),
+                };
+                Some(count as u32)
             })
             .collect()
     };

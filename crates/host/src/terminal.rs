@@ -1,12 +1,17 @@
 //! What goes to stderr: progress bars on a terminal, warnings anywhere.
 
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use compflow_api::Level;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
+pub(crate) fn to_stderr(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// The user's terminal, or the pipe that is in its place.
 #[derive(Debug)]
@@ -15,8 +20,8 @@ pub(crate) struct Terminal {
     quiet: bool,
     /// The least important lines that are shown.
     level: Level,
-    /// How often each warning was given.
-    warnings: Mutex<BTreeMap<String, usize>>,
+    /// What each warning was about.
+    warnings: Mutex<BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Terminal {
@@ -41,9 +46,9 @@ impl Terminal {
         }
         if level == Level::Warn {
             let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            let times = warnings.entry(text.to_owned()).or_default();
-            *times += 1;
-            if *times > 1 {
+            let known = warnings.entry(text.to_owned()).or_default();
+            known.insert(about.to_owned());
+            if known.len() > 1 {
                 return;
             }
         }
@@ -59,22 +64,24 @@ impl Terminal {
     /// Says how often warnings came again that were shown once.
     pub(crate) fn sum_up_warnings(&self) {
         let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
-        for (text, times) in warnings.into_iter().filter(|(_, times)| *times > 1) {
-            let cells =
-                if times == 2 { "another cell".to_owned() } else { format!("{} further cells", times - 1) };
+        for (text, about) in warnings.into_iter().filter(|(_, about)| about.len() > 1) {
+            let cells = match about.len() - 1 {
+                1 => "another cell".to_owned(),
+                more => format!("{more} further cells"),
+            };
             self.say(&format!("warning: in {cells}: {text}"));
         }
     }
 
     /// Shows an error, however quiet.
     pub(crate) fn error(&self, about: &str, text: &str) {
-        self.bars.suspend(|| eprintln!("error: {about}: {text}"));
+        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
     }
 
     /// Shows a line above the bars.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
-            self.bars.suspend(|| eprintln!("{line}"));
+            self.bars.suspend(|| to_stderr(line));
         }
     }
 

@@ -3,6 +3,8 @@
 use compflow_api::{Error, IMPOSSIBLE, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::terminal::to_stderr;
+
 /// Stands before every event on stderr; no text that a plugin prints has it.
 pub(crate) const MARK: char = '\u{1e}';
 
@@ -25,7 +27,7 @@ pub(crate) enum Verdict {
 
 fn send(event: &Event) {
     if let Ok(json) = serde_json::to_string(event) {
-        eprintln!("{MARK}{json}");
+        to_stderr(&format!("{MARK}{json}"));
     }
 }
 

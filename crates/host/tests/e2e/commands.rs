@@ -125,8 +125,6 @@ fn eval_picks_a_cell_of_a_run() {
         data.to_str().unwrap(),
         "--id",
         "id",
-        "--trial",
-        "trial",
         "--where",
         "clusterer=B",
         "--evaluator",
@@ -143,7 +141,7 @@ fn eval_picks_a_cell_of_a_run() {
         metrics["value"].as_primitive::<arrow_array::types::Float64Type>().value(at)
     };
     assert_eq!(scores[0]["cri"].as_f64(), Some(value));
-    let (_, stderr) = folder.run(&[&args[..7], &["--format", "json"]].concat(), 2);
+    let (_, stderr) = folder.run(&[&args[..5], &["--format", "json"]].concat(), 2);
     assert!(stderr.contains("the same id"), "two clusterers at once: {stderr}");
 }
 

@@ -33,7 +33,7 @@ impl Folder {
     pub(crate) fn compflow(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_compflow"));
         command.current_dir(self.0.path()).args(args);
-        command.env("COMPFLOW_PLUGIN_PATH", libraries()).env_remove("COMPFLOW_LOG");
+        command.env("COMPFLOW_PLUGIN_PATH", libraries()).env_remove("COMPFLOW_LOG").env_remove("COMPFLOW_DATA");
         command
     }
 

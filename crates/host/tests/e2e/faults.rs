@@ -193,3 +193,14 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
     let (_, stderr) = run(&folder, &[], 2);
     assert!(stderr.contains("data `made` has no true sets, and clusterer `demanding` needs them"), "{stderr}");
 }
+
+#[test]
+fn nobody_reading_what_is_said_does_not_end_a_run() {
+    let folder = Folder::new();
+    with_fault(&folder, "wanders");
+    let mut command = folder.compflow(&["--plugins", "faulty", "run", "p.toml", "--out", "out"]);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = command.stderr(full).stdout(std::process::Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(texts(&folder.read_parquet("out/runs.parquet"), "status"), ["ok"; 6]);
+}

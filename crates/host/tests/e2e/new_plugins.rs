@@ -95,6 +95,7 @@ fn every_kind_in_c() {
 fn a_name_or_a_place_that_will_not_do_is_refused() {
     let folder = Folder::new();
     let refused = |args: &[&str]| folder.run(&[&["new-plugin"], args].concat(), 2).1;
+    assert!(refused(&["kmeans", "--kind", "clusterer"]).contains("there is a clusterer `kmeans` already"));
     assert!(refused(&["My Plugin", "--kind", "clusterer"]).contains("cannot be the name of a component"));
     assert!(refused(&["x", "--kind", "clusterer", "--api", "nowhere"]).contains("is neither a folder"));
     assert!(refused(&["x", "--kind", "loader", "--lang", "c", "--api", "0.1"]).contains("--api is for Rust"));
