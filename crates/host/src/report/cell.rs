@@ -229,6 +229,8 @@ fn graphs(
     class: &dyn Fn(u32) -> String,
     methods: &[Method<'_>],
 ) -> Markup {
+    // Where nothing truly is a union, none can be right, and that is no fault of the methods.
+    let judged = truth.is_some_and(|truth| truth.iter().any(|set| set.len() > 1));
     let true_graph = truth.and_then(|truth| {
         Graph { sets: truth, colours: class_colours, majorities: None }.draw(class, "The true compositions")
     });
@@ -238,7 +240,7 @@ fn graphs(
             let graph = Graph {
                 sets: &method.found.sets,
                 colours: &method.colours,
-                majorities: method.majorities.as_ref(),
+                majorities: method.majorities.as_ref().filter(|_| judged),
             };
             let label = format!("Compositions inferred by {}", method.found.clusterer);
             (method, graph.draw(&|member| member.to_string(), &label))
@@ -247,7 +249,7 @@ fn graphs(
     let right = |method: &Method<'_>| {
         let distinct: std::collections::BTreeSet<&[u32]> =
             method.found.sets.iter().filter(|set| set.len() > 1).collect();
-        let majorities = method.majorities.as_ref()?;
+        let majorities = method.majorities.as_ref().filter(|_| judged)?;
         let right = distinct.iter().filter(|set| majorities.is_right(set)).count();
         Some(format!("{right} of {} compositions right", distinct.len()))
     };
@@ -259,7 +261,7 @@ fn graphs(
     html! {
         p.note {
             "Left the singletons, right what they make; grey is the number of examples. "
-            @if truth.is_some() { "✓ means that most examples of a composition truly are that union." }
+            @if judged { "✓ means that most examples of a composition truly are that union." }
         }
         div.figures {
             @if let Some(graph) = &true_graph { figure.truth { figcaption { b { "Truth" } } (graph) } }

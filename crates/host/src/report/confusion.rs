@@ -85,9 +85,9 @@ pub(crate) fn draw(truth: &Sets, found: &Sets, class: &dyn Fn(u32) -> String, la
     let x = |column: usize| LABEL + CELL * column as f64;
     let y = |row: usize| head + CELL * row as f64;
     html! {
-        // Cells have one size in all tables, so that several can be compared.
+        // Cells have one size in all tables, so that several can be compared; on a small screen, one that can be read.
         svg.confusion viewBox=(format!("0 0 {} {}", number(width), number(height)))
-            style=(format!("max-width:{}px", number(width))) role="img" aria-label=(label) {
+            style=(format!("min-width:{}px;max-width:{}px", number(0.7 * width), number(width))) role="img" aria-label=(label) {
             @for (column, text) in columns.iter().enumerate() {
                 @let middle = number(x(column) + CELL / 2.0);
                 @if longest <= 2 {

@@ -1,10 +1,12 @@
 //! `compflow report`: a results folder as one self-contained HTML page, or several as the tables of `docs/results.md`.
 
+mod bars;
 mod cell;
 mod colour;
 mod confusion;
 mod graph;
 mod markdown;
+mod names;
 mod page;
 mod pca;
 mod points;

@@ -29,6 +29,8 @@ pub(crate) fn page(material: &Material, cells: &[String]) -> Result<String, Fail
     let chosen = cell::choose(material, cells)?;
     let traces = results.traces()?;
     let cell = cell::section(material, &chosen)?;
+    let scored = !results.metrics().is_empty();
+    let sections = SECTIONS.iter().filter(|(id, _)| scored || *id != "trials");
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -44,12 +46,12 @@ pub(crate) fn page(material: &Material, cells: &[String]) -> Result<String, Fail
                     h1 { (results.record.name) }
                     p.lead { (subtitle(results)) }
                     @if let Some(winners) = winners(results) { p.winners { (winners) } }
-                    nav { @for (id, title) in SECTIONS { a href=(format!("#{id}")) { (title) } } }
+                    nav { @for (id, title) in sections { a href=(format!("#{id}")) { (title) } } }
                 }
                 main {
                     (setup::failures(results))
                     (scores::section(material))
-                    @if !results.metrics().is_empty() { (points::section(material)) }
+                    @if scored { (points::section(material)) }
                     (times::section(material))
                     (traces::section(material, &traces))
                     (cell)

@@ -2,15 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::Material;
 use super::colour::Colour;
-use super::svg::{Scale, cut, number, range, short};
+use super::svg::{Scale, number, range, short};
+use super::{Material, names};
 use crate::latex::metric_name;
 use crate::reload::Trivial;
 use crate::summary::{Scores, mean, standard_error};
 
 const WIDTH: f64 = 360.0;
-const LABEL: f64 = 74.0;
 const ROW: f64 = 22.0;
 const FOOT: f64 = 24.0;
 
@@ -48,7 +47,9 @@ fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -
     let clusterers = results.clusterers();
     let room = 0.04 * (high - low).max(1.0);
     let (low, high) = (low - room, high + room);
-    let scale = Scale::linear([low, high], [LABEL, WIDTH - 14.0]);
+    let labels = names::brief(&clusterers);
+    let left = names::width(&labels) + 8.0;
+    let scale = Scale::linear([low, high], [left, WIDTH - 14.0]);
     let bottom = 6.0 + ROW * clusterers.len() as f64;
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
         let value = 100.0 * material.trivial(data, which, metric)?;
@@ -66,10 +67,10 @@ fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -
                     title { (which.name()) ": " (format!("{value:.1}")) }
                 }
             }
-            @for (at, clusterer) in clusterers.iter().enumerate() {
+            @for (at, (clusterer, label)) in clusterers.iter().zip(&labels).enumerate() {
                 @let middle = 6.0 + ROW * (at as f64 + 0.5);
                 @let best = results.entry(data, clusterer, metric).is_some_and(|entry| entry.best);
-                text.end.strong[best] x=(LABEL - 8.0) y=(number(middle + 4.0)) { (cut(clusterer, 10)) title { (clusterer) } }
+                text.end.strong[best] x=(number(left - 8.0)) y=(number(middle + 4.0)) { (label) title { (clusterer) } }
                 (row(&results.scores(data, clusterer, metric), &scale, middle, Colour::of(at)))
             }
         }

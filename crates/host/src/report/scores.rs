@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::Material;
-use super::svg::cut;
+use super::{Material, names};
 use crate::latex::{SIGNIFICANT, metric_name};
 use crate::reload::Trivial;
 use crate::results::Results;
@@ -53,7 +52,7 @@ pub(crate) fn section(material: &Material) -> Markup {
                     "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
                     @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
                 }
-                div.figures.wide[results.data().len() > 3] { @for metric in &metrics { (table(material, metric)) } }
+                div.figures.fit { @for metric in &metrics { (table(material, metric)) } }
                 (tests(results, &metrics))
             }
             @if let Some(reason) = missing_trivial(material) {
@@ -132,6 +131,9 @@ fn entry_text(entry: &Summary, results: &Results, methods: usize) -> Markup {
 /// A matrix of tests for every metric and data set.
 fn tests(results: &Results, metrics: &[&str]) -> Markup {
     let clusterers = results.clusterers();
+    let labels = names::brief(&clusterers);
+    // Columns are as wide as a p; longer names stand upright.
+    let upright = labels.iter().any(|label| label.chars().count() > 7);
     html! {
         @if clusterers.len() > 1 {
             h3 { "Matched-pair t-tests between methods" }
@@ -142,16 +144,16 @@ fn tests(results: &Results, metrics: &[&str]) -> Markup {
             @for (at, metric) in metrics.iter().enumerate() {
                 details open[at == 0] {
                     summary { (metric_name(metric)) }
-                    div.figures.wide[clusterers.len() > 6] {
+                    div.figures.fit {
                         @for data in results.data() {
                             figure {
-                                table.pairs {
+                                table.pairs.upright[upright] {
                                     thead { tr {
                                         th scope="col" { (results.heading(data)) }
-                                        @for other in &clusterers { th scope="col" title=(other) { (cut(other, 7)) } }
+                                        @for (other, label) in clusterers.iter().zip(&labels) { th scope="col" title=(other) { (label) } }
                                     } }
-                                    tbody { @for clusterer in &clusterers { tr {
-                                        th scope="row" title=(clusterer) { (cut(clusterer, 9)) }
+                                    tbody { @for (clusterer, label) in clusterers.iter().zip(&labels) { tr {
+                                        th scope="row" title=(clusterer) { (label) }
                                         @for other in &clusterers {
                                             @match pair(results, data, metric, clusterer, other) {
                                                 None => { td {} }

@@ -38,6 +38,12 @@ fn assert_self_contained(page: &str) {
             assert!(name != "src" && (name != "href" || value.starts_with('#')), "{name}={value}");
         }
     }
+    for link in tree.descendants().filter_map(|node| node.attribute("href")) {
+        assert!(
+            tree.descendants().any(|node| node.attribute("id") == link.strip_prefix('#')),
+            "{link} leads nowhere"
+        );
+    }
     let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     assert!(!style.contains("url(") && !style.contains("@import"), "nothing is fetched");
 }
@@ -60,7 +66,7 @@ fn the_page_has_every_section_and_needs_nothing_else() {
     let page = report(&folder, &[]);
     assert_self_contained(&page);
     let sections =
-        ["Scores", "Every trial", "Time against n", "Convergence", "One trial, looked at", "What was run"];
+        ["Scores", "Every trial", "Time at n = 45", "Convergence", "One trial, looked at", "What was run"];
     assert_eq!(texts(&page, "h2"), sections);
     assert_eq!(page.matches("class=\"scatter\"").count(), 2, "the truth and KM");
     assert_eq!(page.matches("class=\"confusion\"").count(), 1);
@@ -71,6 +77,47 @@ fn the_page_has_every_section_and_needs_nothing_else() {
     assert!(page.contains("loader = &quot;synthetic&quot;"), "the pipeline is shown");
     // The same run gives the same page.
     assert_eq!(page, report(&folder, &[]));
+}
+
+/// Variants of a sweep have long names that differ at their ends; two data sets have the same size.
+#[test]
+fn methods_of_a_sweep_can_be_told_apart() {
+    let folder = Folder::new();
+    let data =
+        "[[data]]\nname = \"NAME\"\nloader = \"synthetic\"\nparams = { n = SIZE, dim = 4, k = 3, trials = 2 }\n";
+    let data = |name: &str, n: &str| data.replace("NAME", name).replace("SIZE", n);
+    let sweep = "[[clusterer]]\nname = \"centroids\"\nuse = \"kmeans\"\n\
+                 params = { k = { grid = [4, 5] }, restarts = { grid = [1, 10] } }\n";
+    let more = [data("small", "30"), data("again", "45"), sweep.to_owned()].concat();
+    folder.write("small.toml", &format!("{SMALL}{more}"));
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let page = report(&folder, &[]);
+    assert_self_contained(&page);
+    for k in [4, 5] {
+        for restarts in [1, 10] {
+            let name = format!("centroids k={k} restarts={restarts}");
+            let label = format!("centroids k={k} r={restarts}");
+            assert!(page.contains(&format!(">{label}<title>{name}</title></text>")), "{label} beside the trials");
+            assert!(page.contains(&format!("title=\"{name}\">{label}</th>")), "{label} in the tests");
+        }
+    }
+    assert_eq!(page.matches(", n = 45: ").count(), 5, "a point for every method and size");
+}
+
+#[test]
+fn compositions_are_not_judged_where_none_are_true() {
+    let folder = Folder::new();
+    let ckm = "[[clusterer]]\nname = \"CKM\"\nuse = \"ckm\"\nparams = { k = 5 }\n[composer]\nuse = \"max\"\n";
+    let pipeline = format!("{SMALL}{ckm}");
+    folder.write("small.toml", &pipeline);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    assert!(report(&folder, &[]).contains(" compositions right"));
+    folder.write("small.toml", &pipeline.replace("trials = 3", "trials = 3, degree = 1"));
+    folder.run(&["run", "small.toml", "--out", "flat"], 0);
+    folder.run(&["report", "flat", "--out", "out/report.html"], 0);
+    let page = std::fs::read_to_string(folder.path("out/report.html")).unwrap();
+    assert!(page.contains("Compositions inferred by CKM") && !page.contains(" compositions right"));
+    assert!(!page.contains('✓') && !page.contains('✗'));
 }
 
 #[test]
