@@ -44,7 +44,7 @@ fn the_number_of_threads_changes_nothing() {
     // Few examples and many restarts, many examples and few restarts; blocks are many in both.
     for (each, restarts) in [(20, 30), (900, 2)] {
         let planted = plant(Plain::bilinear(6, 3), 4, 3, 6, each, 1.0, 9);
-        let params = Params { restarts: restarts, max_iter: 20, ..Params::new(4) };
+        let params = Params { restarts, max_iter: 20, ..Params::new(4) };
         let run = |threads| planted.cluster(params.clone(), &Services { threads, ..Services::none() }).unwrap();
         let alone = run(1);
         assert_eq!(run(2), alone);
@@ -149,7 +149,7 @@ proptest! {
         let planted = Planted { values, truth: Sets::default(), dim, degree, g };
         let task = planted.task(normalize);
         let init = Init::Start([Start::Random, Start::PlusPlus][init]);
-        let params = Params { restarts: 3, max_iter: 30, init: init, ..Params::new(k) };
+        let params = Params { restarts: 3, max_iter: 30, init, ..Params::new(k) };
         let found = cluster(&task, params, &Services { seed, ..Services::none() }).unwrap();
         let least: f64 = task.points().chunks_exact(dim).map(|x| {
             let squared = |c: &[f32]| x.iter().zip(c).map(|(&x, &c)| (f64::from(x) - f64::from(c)).powi(2)).sum();
