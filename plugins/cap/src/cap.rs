@@ -164,7 +164,7 @@ impl Clusterer for Cap {
     fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
         let size = |rows, candidates| {
             let size = Size { rows, candidates, dim, degree };
-            size.memory(size.stored(self.budget))
+            size.memory(size.kept(self.budget))
         };
         match self.approach(rows, degree) {
             Approach::Exact => size(rows, rows),

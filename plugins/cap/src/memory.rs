@@ -1,4 +1,4 @@
-//! How much memory the messages take, and whether the similarities are kept.
+//! How much memory the messages take, and of how many examples the similarities are kept.
 
 use compflow_api::{Result, Services};
 
@@ -20,16 +20,18 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// How many similarities to compositions there are, those that segments are filled up with included.
-    fn similarities(&self) -> u64 {
-        count(self.candidates, self.degree).0.saturating_mul((self.rows * LANES) as u64)
+    /// How many bytes the similarities of one example to all compositions take, those that segments are filled up with
+    /// included.
+    fn row(&self) -> u64 {
+        count(self.candidates, self.degree).0.saturating_mul(4 * LANES as u64)
     }
 
-    /// How many bytes it takes, with the similarities kept or with the composed vectors in their place.
-    pub(crate) fn memory(&self, stored: bool) -> u64 {
+    /// How many bytes it takes if the similarities of `kept` examples are kept: unless those are all, the composed vectors
+    /// are kept as well.
+    pub(crate) fn memory(&self, kept: usize) -> u64 {
         let (vectors, segments) = count(self.candidates, self.degree);
         let (n, dim, wide) = (self.rows as u64, self.dim as u64, width(self.candidates) as u64);
-        let at_once = if stored { 1 } else { block_rows(self.rows) as u64 };
+        let at_once = if kept == self.rows { 1 } else { block_rows(self.rows) as u64 };
         [
             // The examples as they are clustered, in the space, and prepared for products.
             12 * n * dim,
@@ -41,10 +43,8 @@ impl Size {
             segments.saturating_mul(4 * self.degree as u64),
             count_sets(self.candidates, self.degree).saturating_mul(4 * (self.degree as u64 + 1)),
             Row::memory(wide, segments).saturating_mul(THREADS * at_once),
-            match stored {
-                true => self.similarities().saturating_mul(4),
-                false => Vectors::memory(vectors, self.dim),
-            },
+            self.row().saturating_mul(kept as u64),
+            if kept == self.rows { 0 } else { Vectors::memory(vectors, self.dim) },
             // Tiles while they are composed.
             Vectors::memory(vectors.min(256 * BATCH as u64), self.dim).saturating_mul(2),
         ]
@@ -52,21 +52,26 @@ impl Size {
         .fold(0, u64::saturating_add)
     }
 
-    /// Whether all similarities are kept: if they fit.
-    pub(crate) fn stored(&self, budget: u64) -> bool {
-        self.memory(true) <= budget
+    /// Of how many examples the similarities are kept: of all if they fit, or of as many whole blocks as fit.
+    pub(crate) fn kept(&self, budget: u64) -> usize {
+        if self.memory(self.rows) <= budget {
+            return self.rows;
+        }
+        let block = block_rows(self.rows);
+        let blocks = budget.saturating_sub(self.memory(0)) / self.row().max(1) / block as u64;
+        (blocks as usize * block).min((self.rows - 1) / block * block)
     }
 
-    /// Whether all similarities are kept.
+    /// Of how many examples the similarities are kept.
     ///
     /// # Errors
     /// If even the composed vectors do not fit.
-    pub(crate) fn plan(&self, services: &Services<'_>) -> Result<bool> {
-        let stored = self.stored(services.memory);
+    pub(crate) fn plan(&self, services: &Services<'_>) -> Result<usize> {
+        let kept = self.kept(services.memory);
         services.require_memory(
-            self.memory(stored),
+            self.memory(kept),
             "cluster a `subset`, or let only some `candidates` become exemplars",
         )?;
-        Ok(stored)
+        Ok(kept)
     }
 }

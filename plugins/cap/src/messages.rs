@@ -27,7 +27,8 @@ use compflow_api::{Result, Services};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-use crate::compositions::LANES;
+use crate::compositions::{Compositions, LANES};
+use crate::products::{Packed, Vectors};
 use crate::row::{Choice, Row, SINGLE, highest};
 use crate::similarities::{Similarities, Source, block_rows, width};
 
@@ -114,15 +115,17 @@ impl<'a> Messages<'a> {
                         let segments = self.similarities.compositions.len();
                         let mut maxima: Vec<Row> =
                             (0..pass.choices.len()).map(|_| Row::new(width, segments)).collect();
+                        let rows = self.similarities.rows().slice(pass.first, pass.choices.len()).packed();
                         let mut buffer = Vec::new();
                         arch.dispatch(Begin { pass: &mut pass, maxima: &mut maxima });
                         for tile in 0..tiles.len() {
                             services.check_cancelled()?;
                             arch.dispatch(Recomputed {
-                                pass: &mut pass,
+                                compositions: &self.similarities.compositions,
                                 maxima: &mut maxima,
                                 tile,
                                 tiles,
+                                rows: &rows,
                                 buffer: &mut buffer,
                             });
                         }
@@ -238,30 +241,30 @@ impl NullaryFnOnce for Begin<'_, '_> {
 }
 
 /// One tile of compositions for all rows of a block: while it is in the cache.
-struct Recomputed<'a, 'b> {
-    pass: &'a mut Pass<'b>,
+struct Recomputed<'a> {
+    compositions: &'a Compositions,
     maxima: &'a mut [Row],
     tile: usize,
-    tiles: &'a [crate::products::Vectors],
+    tiles: &'a [Vectors],
+    rows: &'a Packed<'a>,
     buffer: &'a mut Vec<f32>,
 }
 
 /// Rows whose similarities to a tile are computed before they are looked at.
-const GROUP: usize = 8;
+const GROUP: usize = 16;
 
-impl WithSimd for Recomputed<'_, '_> {
+impl WithSimd for Recomputed<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let compositions = &self.pass.similarities.compositions;
+        let compositions = self.compositions;
         let (vectors, segments) = (&self.tiles[self.tile], compositions.tiles()[self.tile].segments.clone());
         let stride = vectors.len() * LANES;
         self.buffer.resize(GROUP * stride, 0.0);
-        let rows = self.pass.similarities.rows();
         for (group, maxima) in self.maxima.chunks_mut(GROUP).enumerate() {
-            let rows = rows.slice(self.pass.first + group * GROUP, maxima.len());
-            rows.similarities(simd, vectors, self.buffer, stride);
+            let rows = group * GROUP..group * GROUP + maxima.len();
+            self.rows.similarities(simd, rows, vectors, self.buffer, stride);
             for (maxima, values) in maxima.iter_mut().zip(self.buffer.chunks_exact(stride)) {
                 maxima.take(simd, compositions, segments.clone(), values);
             }

@@ -3,6 +3,8 @@
 //! Products and sums are taken in the order of the dimensions and rounded once for both, so a similarity is the same
 //! to the last bit however many are computed together and on whichever processor.
 
+use std::ops::Range;
+
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use crate::compositions::LANES;
@@ -119,33 +121,57 @@ impl<'a> Rows<'a> {
     /// The similarities of all rows to all vectors, into `out` with `stride` numbers from row to row.
     #[inline(always)]
     pub(crate) fn similarities<S: Simd>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
-        let count = self.norms.len();
-        let mut row = 0;
-        while row + ROWS <= count {
-            self.slice(row, ROWS).group::<S, ROWS>(simd, vectors, &mut out[row * stride..], stride);
-            row += ROWS;
-        }
-        for row in row..count {
-            self.slice(row, 1).group::<S, 1>(simd, vectors, &mut out[row * stride..], stride);
-        }
+        self.packed().similarities(simd, 0..self.norms.len(), vectors, out, stride);
     }
 
+    /// Prepares rows that will be compared with many vectors.
     #[inline(always)]
-    fn group<S: Simd, const N: usize>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
-        let packed: Vec<[f32; N]> =
-            (0..self.dim).map(|axis| std::array::from_fn(|row| self.values[row * self.dim + axis])).collect();
-        // Two at a time; the last of an odd number is taken twice.
-        for first in (0..vectors.len()).step_by(2) {
-            self.tile(simd, &packed, vectors, [first, (first + 1).min(vectors.len() - 1)], out, stride);
+    pub(crate) fn packed(self) -> Packed<'a> {
+        let value = |row: usize, axis: usize| {
+            if row < self.norms.len() { self.values[row * self.dim + axis] } else { 0.0 }
+        };
+        let mut groups = Vec::with_capacity(self.norms.len().div_ceil(ROWS) * self.dim);
+        for first in (0..self.norms.len()).step_by(ROWS) {
+            groups.extend((0..self.dim).map(|axis| std::array::from_fn(|at| value(first + at, axis))));
         }
+        Packed { rows: self, groups }
     }
+}
 
-    /// The similarities of `N` rows to two vectors, as many products at a time as there are registers.
+/// Rows in groups, so that a vector is read once for all of a group.
+pub(crate) struct Packed<'a> {
+    rows: Rows<'a>,
+    /// Group by group, and in each dimension by dimension, the values of all its rows; the last is filled up.
+    groups: Vec<[f32; ROWS]>,
+}
+
+impl Packed<'_> {
+    /// The similarities of some rows, of which the first begins a group, to all vectors.
     #[inline(always)]
-    fn tile<S: Simd, const N: usize>(
-        self,
+    pub(crate) fn similarities<S: Simd>(
+        &self,
         simd: S,
-        packed: &[[f32; N]],
+        rows: Range<usize>,
+        vectors: &Vectors,
+        out: &mut [f32],
+        stride: usize,
+    ) {
+        // Two vectors at a time, which stay in the first cache for all rows; the last of an odd number is taken twice.
+        for first in (0..vectors.len()).step_by(2) {
+            let pair = [first, (first + 1).min(vectors.len() - 1)];
+            for row in rows.clone().step_by(ROWS) {
+                let out = &mut out[(row - rows.start) * stride..];
+                self.tile(simd, row..rows.end.min(row + ROWS), vectors, pair, out, stride);
+            }
+        }
+    }
+
+    /// The similarities of a group to two vectors: as many products at a time as there are registers.
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &self,
+        simd: S,
+        rows: Range<usize>,
         vectors: &Vectors,
         pair: [usize; 2],
         out: &mut [f32],
@@ -156,24 +182,25 @@ impl<'a> Rows<'a> {
             let (values, norms) = vectors.at(vector);
             (S::as_simd_f32s(values).0.chunks_exact(parts), S::as_simd_f32s(norms).0)
         });
+        let group = &self.groups[rows.start / ROWS * self.rows.dim..][..self.rows.dim];
         let (zero, minus_two) = (simd.splat_f32s(0.0), simd.splat_f32s(-2.0));
         for part in 0..parts {
-            let mut products = [[zero; 2]; N];
-            for (values, (left, right)) in packed.iter().zip(left.clone().zip(right.clone())) {
+            let mut products = [[zero; 2]; ROWS];
+            for (values, (left, right)) in group.iter().zip(left.clone().zip(right.clone())) {
                 let (left, right) = (left[part], right[part]);
-                for row in 0..N {
+                for row in 0..ROWS {
                     let value = simd.splat_f32s(values[row]);
                     products[row][0] = simd.mul_add_f32s(value, left, products[row][0]);
                     products[row][1] = simd.mul_add_f32s(value, right, products[row][1]);
                 }
             }
-            for (row, products) in products.iter().enumerate() {
-                let norm = simd.splat_f32s(self.norms[row]);
+            for ((row, norm), products) in self.rows.norms[rows.clone()].iter().enumerate().zip(&products) {
+                let norm = simd.splat_f32s(*norm);
                 for (at, norms) in [left_norms[part], right_norms[part]].into_iter().enumerate() {
                     let squared = simd.add_f32s(norm, simd.mul_add_f32s(minus_two, products[at], norms));
                     // Of equal points, rounding may leave less than nothing.
                     let squared = simd.max_f32s(squared, zero);
-                    let distance = if self.rooted { simd.sqrt_f32s(squared) } else { squared };
+                    let distance = if self.rows.rooted { simd.sqrt_f32s(squared) } else { squared };
                     let out = &mut out[row * stride + pair[at] * LANES..][..LANES];
                     S::as_mut_simd_f32s(out).0[part] = simd.neg_f32s(distance);
                 }

@@ -61,7 +61,7 @@ impl Setting {
             return Err(Error::new(format!("`preference.k` = {k} is more than the {candidates} {whom}")));
         }
         let degree = task.degree.min(candidates);
-        let stored = Size { rows: n, candidates, dim, degree }.plan(services)?;
+        let kept = Size { rows: n, candidates, dim, degree }.plan(services)?;
         let work = count_sets(candidates, degree).saturating_mul(n as u64);
         let workers = Workers::new(if work < TINY { 1 } else { services.threads })?;
         let columns = match candidates < n {
@@ -70,7 +70,7 @@ impl Setting {
         };
         // Until all similarities are known, nobody can say how much work there is.
         services.progress(0, 0)?;
-        let similarities = Similarities::new(task, columns, degree, stored, &workers, services)?;
+        let similarities = Similarities::new(task, columns, degree, kept, &workers, services)?;
         workers.enter(|| self.pass_messages(task, &similarities, &workers, services))
     }
 

@@ -1,8 +1,8 @@
 //! S(i, c): how near every example is to every candidate and to every composition of candidates.
 //!
 //! Similarities to candidates are summed up in f64 and kept in f32. Those to compositions are products; they are kept
-//! if there is room, or else the composed vectors are, and the products computed anew whenever they are read. Both
-//! give the same numbers. Points are centred and divided by a power of two; whatever enters or leaves in the user's
+//! for as many examples as there is room, and for the others the products with the composed vectors are computed anew
+//! whenever they are read. Both give the same numbers. Points are centred and divided by a power of two; whatever enters or leaves in the user's
 //! units goes through [`Similarities::restore`] and its inverse.
 
 use compflow_api::{Distance, Result, Services, Task};
@@ -44,11 +44,13 @@ pub(crate) struct Similarities {
     rooted: bool,
 }
 
-enum Composed {
-    /// S(i, c), row-major.
-    Stored(Vec<f32>),
-    /// The composed vectors of each tile.
-    Recomputed(Vec<Vectors>),
+struct Composed {
+    /// S(i, c) of the first examples, row-major: of all, or of whole blocks.
+    values: Vec<f32>,
+    /// Of how many.
+    kept: usize,
+    /// The composed vectors of each tile, unless nobody needs them.
+    tiles: Vec<Vectors>,
 }
 
 /// Where the similarities of some rows to the compositions come from.
@@ -65,7 +67,7 @@ impl Similarities {
         task: &Task<'_>,
         columns: Vec<u32>,
         degree: usize,
-        stored: bool,
+        kept: usize,
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Self> {
@@ -78,9 +80,9 @@ impl Similarities {
         let rooted = task.space.distance == Distance::Euclidean;
         let singles = singles(&points, &columns, rooted, workers, services)?;
         let compositions = Compositions::new(columns.len(), degree);
-        let composed = if stored { Composed::Stored(Vec::new()) } else { Composed::Recomputed(Vec::new()) };
+        let composed = Composed { values: Vec::new(), kept, tiles: Vec::new() };
         let mut new = Self { points, columns, own, singles, compositions, composed, rooted };
-        new.composed = new.compose(task, stored, workers, services)?;
+        new.composed = new.compose(task, kept, workers, services)?;
         Ok(new)
     }
 
@@ -105,13 +107,14 @@ impl Similarities {
             }
         }
         let own = columns.clone();
-        Self { points, columns, own, singles, compositions, composed: Composed::Stored(values), rooted: false }
+        let composed = Composed { values, kept: n, tiles: Vec::new() };
+        Self { points, columns, own, singles, compositions, composed, rooted: false }
     }
 
     fn compose(
         &self,
         task: &Task<'_>,
-        stored: bool,
+        kept: usize,
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Composed> {
@@ -120,14 +123,8 @@ impl Similarities {
             services.check_cancelled()?;
             compose_tile(task, &self.points, &self.compositions, tile, &self.columns)
         };
-        if !stored {
-            return Ok(Composed::Recomputed(workers.map(self.compositions.tiles(), compose)?));
-        }
         let (stride, per_block) = (self.compositions.vectors() * LANES, block_rows(n));
-        let mut values = vec![0.0; n * stride];
-        if stride == 0 {
-            return Ok(Composed::Stored(values));
-        }
+        let (mut values, mut tiles) = (vec![0.0; kept * stride], Vec::new());
         for batch in self.compositions.tiles().chunks(BATCH) {
             let composed = workers.map(batch, compose)?;
             workers.map(values.chunks_mut(per_block * stride).enumerate(), |(block, out)| {
@@ -139,8 +136,11 @@ impl Similarities {
                 }
                 Ok(())
             })?;
+            if kept < n {
+                tiles.extend(composed);
+            }
         }
-        Ok(Composed::Stored(values))
+        Ok(Composed { values, kept, tiles })
     }
 
     /// How many examples.
@@ -171,15 +171,13 @@ impl Similarities {
         }
     }
 
-    /// Similarities of the rows from `start` on to compositions.
+    /// Similarities of the rows of a block, from `start` on, to compositions.
     #[inline(always)]
     pub(crate) fn source(&self, start: usize, len: usize) -> Source<'_> {
-        match &self.composed {
-            Composed::Stored(values) => {
-                let stride = self.compositions.vectors() * LANES;
-                Source::Stored(&values[start * stride..][..len * stride])
-            }
-            Composed::Recomputed(tiles) => Source::Recomputed(tiles),
+        let stride = self.compositions.vectors() * LANES;
+        match start < self.composed.kept {
+            true => Source::Stored(&self.composed.values[start * stride..][..len * stride]),
+            false => Source::Recomputed(&self.composed.tiles),
         }
     }
 
@@ -187,17 +185,13 @@ impl Similarities {
     #[inline(always)]
     pub(crate) fn composed(&self, row: usize, segment: usize, first: usize) -> f32 {
         let vector = self.compositions.start(segment) + first / LANES;
-        match &self.composed {
-            Composed::Stored(values) => {
-                values[(row * self.compositions.vectors() + vector) * LANES + first % LANES]
-            }
-            Composed::Recomputed(vectors) => {
-                let tiles = self.compositions.tiles();
-                let tile = tiles.partition_point(|tile| tile.vectors.end <= vector);
-                let at = vector - tiles[tile].vectors.start;
-                self.rows().similarity(row, &vectors[tile], at, first % LANES)
-            }
+        if row < self.composed.kept {
+            return self.composed.values[(row * self.compositions.vectors() + vector) * LANES + first % LANES];
         }
+        let tiles = self.compositions.tiles();
+        let tile = tiles.partition_point(|tile| tile.vectors.end <= vector);
+        let at = vector - tiles[tile].vectors.start;
+        self.rows().similarity(row, &self.composed.tiles[tile], at, first % LANES)
     }
 
     /// What distances were multiplied with.

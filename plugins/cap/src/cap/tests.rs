@@ -219,15 +219,19 @@ fn neither_threads_nor_the_way_similarities_are_kept_change_anything() {
             let mut task = task(&values, 5, degree);
             task.space.distance = distance;
             let size = Size { rows: n, candidates: n, dim: 5, degree };
-            assert!(size.memory(false) < size.memory(true));
+            let some = size.memory(0) + (size.memory(n) - size.memory(0)) / 2;
+            assert!(
+                size.kept(size.memory(0)) == 0 && (1..n).contains(&size.kept(some)) && size.kept(u64::MAX) == n
+            );
             let with = |threads, memory| {
                 cluster(&task, at(-4.0), &Services { threads, memory, ..Services::none() }).unwrap()
             };
             let alone = with(1, u64::MAX);
             assert!(alone.clusters.len() > 3);
             assert_eq!(with(2, u64::MAX), alone);
-            assert_eq!(with(3, size.memory(true) - 1), alone);
-            assert_eq!(with(1, size.memory(false)), alone);
+            assert_eq!(with(3, size.memory(n) - 1), alone);
+            assert_eq!(with(2, some), alone);
+            assert_eq!(with(1, size.memory(0)), alone);
         }
     }
 }
@@ -461,9 +465,10 @@ fn works_across_the_boundary() {
     let values = examples::uniform(60, 3, 9);
     let alone = Task { composer: None, ..task(&values, 3, 1) };
     assert_eq!(cap(u64::MAX).cluster(&alone, &Services::none()).unwrap(), found(&alone, at(-2.0)));
-    // Kept, 1500 × 1.1 million similarities; or else the composed vectors.
+    // Kept, 1500 × 1.1 million similarities; or the composed vectors, and as many similarities as there is room for.
     assert!((6_800_000_000..7_000_000_000).contains(&cap(u64::MAX).memory(1500, 32, 2)));
-    assert!((150_000_000..400_000_000).contains(&cap(1 << 30).memory(1500, 32, 2)));
+    assert!((150_000_000..450_000_000).contains(&cap(400_000_000).memory(1500, 32, 2)));
+    assert!((800_000_000..1_000_000_000).contains(&cap(1_000_000_000).memory(1500, 32, 2)));
 
     let refused = |params: &str| create(params, u64::MAX).unwrap_err().to_string();
     assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.0 and below 1.0, found 1.0");
