@@ -125,16 +125,20 @@ fn cluster(
     let services = Services { host: answers, seed, threads: setting.threads, memory: setting.memory };
     let (watch, started) = (Watch::start(), Instant::now());
     let threads = setting.threads;
-    let streamed = streamed.map(|source| Streamed { source, environment, trial, dim, threads });
-    let streamed = streamed.as_ref().map(|rows| StreamTask { rows, ..task.stream() });
-    let found = match &streamed {
-        Some(task) => instance.cluster_stream(task, &services),
+    let rows = |verify| streamed.map(|source| Streamed { source, environment, trial, dim, threads, verify });
+    let (read, verified) = (rows(false), rows(true));
+    let found = match &read {
+        Some(rows) => instance.cluster_stream(&StreamTask { rows, ..task.stream() }, &services),
         None if instance.streams() => instance.cluster_stream(&task.stream(), &services),
         None => instance.cluster(&task, &services),
     };
     let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
     let clustering = canonical(found?);
-    let distances = distances(streamed.as_ref().unwrap_or(&task.stream()), &clustering)?;
+    let last = match &verified {
+        Some(rows) => StreamTask { rows, ..task.stream() },
+        None => task.stream(),
+    };
+    let distances = distances(&last, &clustering)?;
     // What was computed is not lost because the end went wrong.
     for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
         if let Err(error) = closed {
