@@ -122,7 +122,7 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowComponent.kind: scores; its methods are CompflowEvaluatorMethods.
 #define COMPFLOW_KIND_EVALUATOR 4
 
-// CompflowComponent.flags: a clusterer that cannot work without a composer.
+// CompflowComponent.flags: a clusterer that cannot work without a composer if the degree is above 1.
 #define COMPFLOW_NEEDS_COMPOSER 1
 
 // CompflowComponent.flags: a clusterer that is given the true sets.

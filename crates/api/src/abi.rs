@@ -54,7 +54,7 @@ pub const KIND_CLUSTERER: u32 = 3;
 /// [`RawComponent::kind`]: scores; its methods are [`RawEvaluatorMethods`].
 pub const KIND_EVALUATOR: u32 = 4;
 
-/// [`RawComponent::flags`]: a clusterer that cannot work without a composer.
+/// [`RawComponent::flags`]: a clusterer that cannot work without a composer if the degree is above 1.
 pub const NEEDS_COMPOSER: u32 = 1;
 /// [`RawComponent::flags`]: a clusterer that is given the true sets.
 pub const NEEDS_TRUTH: u32 = 1 << 1;

@@ -51,7 +51,7 @@ pub struct Flags(pub(crate) u32);
 impl Flags {
     /// Nothing special.
     pub const NONE: Self = Self(0);
-    /// A clusterer that cannot work without a composer.
+    /// A clusterer that cannot work without a composer if the degree is above 1.
     pub const NEEDS_COMPOSER: Self = Self(abi::NEEDS_COMPOSER);
     /// A clusterer that is given the true sets.
     pub const NEEDS_TRUTH: Self = Self(abi::NEEDS_TRUTH);

@@ -138,7 +138,8 @@ fn ready(plugins: &[PathBuf], args: &PipelineArgs, quiet: bool) -> Result<Ready,
     let cells = run::tuning_cells(&plan).len().max(run::test_cells(&plan, &run::assume_first(&plan)).len());
     let jobs = args.jobs.map_or(cores, |jobs| jobs as usize).clamp(1, cells.max(1));
     plan.setting.threads = args.threads.map_or((cores / jobs).max(1), |threads| threads as usize);
-    (plan.setting.memory, plan.environment.memory) = (memory / jobs as u64, memory / jobs as u64);
+    plan.setting.memory = memory / jobs as u64;
+    plan.environment.memory = plan.setting.memory;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&plan.name));
     Ok(Ready { plan: Arc::new(plan), jobs, out })
 }

@@ -22,7 +22,7 @@ pub(crate) struct Size {
 impl Size {
     /// How many bytes the similarities of one example to all compositions take, those that segments are filled up with
     /// included.
-    fn row(&self) -> u64 {
+    fn row_bytes(&self) -> u64 {
         count(self.candidates, self.degree).0.saturating_mul(4 * LANES as u64)
     }
 
@@ -43,7 +43,7 @@ impl Size {
             segments.saturating_mul(4 * self.degree as u64),
             count_sets(self.candidates, self.degree).saturating_mul(4 * (self.degree as u64 + 1)),
             Row::memory(wide, segments).saturating_mul(THREADS * at_once),
-            self.row().saturating_mul(kept as u64),
+            self.row_bytes().saturating_mul(kept as u64),
             if kept == self.rows { 0 } else { Vectors::memory(vectors, self.dim) },
             // Tiles while they are composed.
             Vectors::memory(vectors.min(256 * BATCH as u64), self.dim).saturating_mul(2),
@@ -58,7 +58,7 @@ impl Size {
             return self.rows;
         }
         let block = block_rows(self.rows);
-        let blocks = budget.saturating_sub(self.memory(0)) / self.row().max(1) / block as u64;
+        let blocks = budget.saturating_sub(self.memory(0)) / self.row_bytes().max(1) / block as u64;
         (blocks as usize * block).min((self.rows - 1) / block * block)
     }
 

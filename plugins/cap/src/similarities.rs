@@ -2,8 +2,8 @@
 //!
 //! Similarities to candidates are summed up in f64 and kept in f32. Those to compositions are products; they are kept
 //! for as many examples as there is room, and for the others the products with the composed vectors are computed anew
-//! whenever they are read. Both give the same numbers. Points are centred and divided by a power of two; whatever enters or leaves in the user's
-//! units goes through [`Similarities::restore`] and its inverse.
+//! whenever they are read. Both give the same numbers. Points are centred and divided by a power of two; whatever enters
+//! or leaves in the user's units goes through [`Similarities::restore`] and its inverse.
 
 use compflow_api::{Distance, Result, Services, Task};
 use compflow_kernels::points::Points;

@@ -147,10 +147,13 @@ impl Clusterer for Gcr {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        task.composer()?;
-        if let Some(degree) = self.degree.filter(|&degree| degree > task.degree) {
+        let degree = self.degree.unwrap_or(task.degree);
+        if degree > task.degree {
             let text = format!("`degree` = {degree} is more than the pipeline's, {}", task.degree);
             return Err(Error::new(text));
+        }
+        if degree > 1 {
+            task.composer()?;
         }
         let dim = task.embeddings.dim();
         let space = self.space.unwrap_or(task.space);
@@ -160,7 +163,7 @@ impl Clusterer for Gcr {
             .cluster(&Task { space, ..*task }, services)
             .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
         let clusters = Preliminary::new(task.embeddings, &found.assignments);
-        let (k, degree) = (clusters.k(), self.degree.unwrap_or(task.degree));
+        let k = clusters.k();
         if k < 3 {
             return Err(Error::new(format!(
                 "`gcr` needs at least 3 clusters, one to be composed of two others; its base `{base}` found {k}"

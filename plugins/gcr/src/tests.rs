@@ -338,7 +338,8 @@ fn without_a_composer_it_says_so() {
     let shop = Shop::default();
     let services = Services { host: &shop, ..Services::none() };
     let gcr = services.clusterer("gcr", r#"{"base": {"use": "given"}}"#).unwrap();
-    let error = gcr.cluster(&Task::new(Embeddings::new(&[1.0], 1)), &services).unwrap_err();
+    let task = Task { degree: 2, ..Task::new(Embeddings::new(&[1.0], 1)) };
+    let error = gcr.cluster(&task, &services).unwrap_err();
     assert_eq!(error.to_string(), "needs a composer, and the pipeline has no [composer]");
 }
 

@@ -85,9 +85,8 @@ impl Checker<'_> {
         if let Some(variant) = variants.first() {
             let flags = variant.recipe.flags;
             let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
-            // Without unions there is nothing to compose; but who has a degree of its own may look for them all the same.
-            let composes = pipeline.degree > 1 || variant.params.contains("\"degree\"");
-            if needs_composer && composes && pipeline.composer.is_none() {
+            // Without unions there is nothing to compose.
+            if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
                 self.problems.push(
                     Problem::new(origin, format!("clusterer `{component}` needs a composer"))
                         .help("add a [composer] table, for example `use = \"max\"`, or set `degree = 1`"),

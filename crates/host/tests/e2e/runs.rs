@@ -329,6 +329,13 @@ fn cap_without_unions_is_affinity_propagation() {
         folder.write("one.toml", &pipeline);
         folder.run(&["run", "one.toml", "--out", method], 0);
     }
+    // Neither do others need a composer then.
+    let others = std::fs::read_to_string(folder.path("one.toml")).unwrap().replace("-1.0, damping = 0.65", "-1.0");
+    let others = others
+        + "[[clusterer]]\nuse = \"ckm\"\nparams = { k = 5, restarts = 2 }\n[[clusterer]]\nuse = \"gcr\"\n\
+                           params = { base = { use = \"ac\", params = { k = 5 } } }\n";
+    folder.write("others.toml", &others);
+    folder.run(&["run", "others.toml", "--out", "others"], 0);
     for table in ["assignments", "clusters"] {
         let read = |method: &str| folder.read_parquet(&format!("{method}/{table}.parquet"));
         assert!(read("cap").num_rows() > 100);
