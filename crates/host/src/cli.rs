@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compflow_api::Kind;
 
-use crate::render::Format;
+use crate::output::Format;
 
 /// Clusters data with overlapping labels: runs pipelines of components from dynamic libraries.
 #[derive(Debug, Parser)]
@@ -69,7 +69,7 @@ pub(crate) enum Command {
 }
 
 /// What `run` and `plan` have in common.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PipelineArgs {
     /// The pipeline file.
     pub(crate) file: PathBuf,

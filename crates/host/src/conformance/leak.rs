@@ -1,9 +1,9 @@
 //! Does memory come back?
 
 use compflow_api::Result;
+use compflow_engine::plugin::library;
 
 use crate::conformance::report::{Verdict, require};
-use crate::library;
 
 /// How often something is created, run and dropped.
 const ROUNDS: usize = 1000;

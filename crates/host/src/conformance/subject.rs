@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use compflow_api::{Error, ForeignComponent, Host, Instance, Kind, Result, Services};
+use compflow_engine::Registry;
 use serde_json::{Map, Value};
-
-use crate::registry::Registry;
 
 /// The component under test.
 pub(crate) struct Subject {

@@ -3,31 +3,31 @@
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Error, ForeignComponent, Kind};
+use compflow_engine::plugin::library;
 use serde_json::{Map, Value};
 
 use crate::cli::TestPluginArgs;
+use crate::commands::plugins;
 use crate::conformance::report::{Verdict, point, require};
 use crate::conformance::subject::Subject;
 use crate::conformance::{clusterer, composer, evaluator, loader, parameters};
 use crate::failure::Failure;
-use crate::library;
-use crate::registry::{Registry, search_path};
 
 /// Tests the component with this number.
 ///
 /// # Errors
 /// If the request was wrong.
 pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, number: usize) -> Result<(), Failure> {
-    let siblings = library::open(file).map_err(Failure::run)?.components;
+    let siblings = library::open(file).map_err(|reason| Failure::run(reason.to_string()))?.components;
     let component = *siblings.get(number).ok_or_else(|| Failure::request("there is no such component"))?;
-    let folders = search_path(plugins).map_err(Failure::request)?;
+    let registry = plugins::registry(plugins)?;
     let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();
     let (params, missing) = given_params(&schema, &for_component(&args.params, component.name))?;
     // Work that does not stop may use it to the very end.
     let subject: &'static Subject = Box::leak(Box::new(Subject {
         component,
         siblings,
-        registry: Registry::scan(&folders),
+        registry,
         schema,
         params,
         path: for_component(&args.path, component.name).map(PathBuf::from),

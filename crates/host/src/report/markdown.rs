@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
-use super::Material;
+use compflow_engine::Results;
+use compflow_engine::results::{Summary, Trivial};
+use compflow_engine::results::statistics::mean;
+
+use super::ReportData;
 use super::reference::{Entry, Reference, welch};
 use super::scores::{p_text, pair};
 use super::svg;
-use crate::latex::{SIGNIFICANT, metric_name};
-use crate::reload::Trivial;
-use crate::results::Results;
-use crate::summary::{Summary, mean};
+use crate::output::latex::{SIGNIFICANT, metric_name};
 
 /// The page of several runs. Writing to a string cannot fail.
-pub(crate) fn page(runs: &[Material], reference: Option<&Reference>) -> String {
+pub(crate) fn page(runs: &[ReportData], reference: Option<&Reference>) -> String {
     let mut text = "# Results\n\n".to_owned();
     let _ = writeln!(
         text,
@@ -29,7 +30,7 @@ pub(crate) fn page(runs: &[Material], reference: Option<&Reference>) -> String {
     text
 }
 
-fn section(text: &mut String, run: &Material, reference: Option<&Reference>) {
+fn section(text: &mut String, run: &ReportData, reference: Option<&Reference>) {
     let results = &run.results;
     let record = &results.record;
     let _ = writeln!(text, "\n## {}\n", escape(&record.name));
@@ -61,7 +62,7 @@ fn section(text: &mut String, run: &Material, reference: Option<&Reference>) {
 }
 
 /// The methods, then the trivial clusterings: every metric with the reference beside it, then the seconds.
-fn table(text: &mut String, run: &Material, data: &str, reference: Option<&Reference>) {
+fn table(text: &mut String, run: &ReportData, data: &str, reference: Option<&Reference>) {
     let results = &run.results;
     let name = &results.record.name;
     let referred = |metric: &str| reference.filter(|reference| reference.has(name, data, metric));

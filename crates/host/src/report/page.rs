@@ -1,11 +1,11 @@
 //! The page: what is on it and in which order.
 
+use compflow_engine::Results;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{Material, cell, points, scores, setup, times, traces};
+use super::{ReportData, points, scores, setup, times, traces, trial};
 use crate::failure::Failure;
-use crate::latex::metric_name;
-use crate::results::Results;
+use crate::output::latex::metric_name;
 
 /// Everything in one file: no script, no font, no picture comes from elsewhere.
 const STYLE: &str = include_str!("style.css");
@@ -24,11 +24,11 @@ const SECTIONS: [(&str, &str); 6] = [
 ///
 /// # Errors
 /// If a cell that is to be shown does not exist, or a table is damaged.
-pub(crate) fn page(material: &Material, cells: &[String]) -> Result<String, Failure> {
-    let results = &material.results;
-    let chosen = cell::choose(material, cells)?;
+pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Failure> {
+    let results = &report.results;
+    let chosen = trial::choose(report, cells)?;
     let traces = results.traces()?;
-    let cell = cell::section(material, &chosen)?;
+    let cell = trial::section(report, &chosen)?;
     let scored = !results.metrics().is_empty();
     let sections = SECTIONS.iter().filter(|(id, _)| scored || *id != "trials");
     let page = html! {
@@ -50,12 +50,12 @@ pub(crate) fn page(material: &Material, cells: &[String]) -> Result<String, Fail
                 }
                 main {
                     (setup::failures(results))
-                    (scores::section(material))
-                    @if scored { (points::section(material)) }
-                    (times::section(material))
-                    (traces::section(material, &traces))
+                    (scores::section(report))
+                    @if scored { (points::section(report)) }
+                    (times::section(report))
+                    (traces::section(report, &traces))
                     (cell)
-                    (setup::section(material))
+                    (setup::section(report))
                 }
             }
         }

@@ -1,21 +1,21 @@
 //! Every trial's score as a point, the mean and its standard error over them.
 
+use compflow_engine::results::Trivial;
+use compflow_engine::results::statistics::{Scores, mean, standard_error};
 use maud::{Markup, html};
 
 use super::colour::Colour;
 use super::svg::{Scale, number, range, short};
-use super::{Material, names};
-use crate::latex::metric_name;
-use crate::reload::Trivial;
-use crate::summary::{Scores, mean, standard_error};
+use super::{ReportData, names};
+use crate::output::latex::metric_name;
 
 const WIDTH: f64 = 360.0;
 const ROW: f64 = 22.0;
 const FOOT: f64 = 24.0;
 
 /// A panel for every data set, a row of panels for every metric.
-pub(crate) fn section(material: &Material) -> Markup {
-    let results = &material.results;
+pub(crate) fn section(report: &ReportData) -> Markup {
+    let results = &report.results;
     let (data, clusterers) = (results.data(), results.clusterers());
     html! {
         section #trials {
@@ -32,7 +32,7 @@ pub(crate) fn section(material: &Material) -> Markup {
                         @for data in &data {
                             figure {
                                 figcaption { b { (results.heading(data)) } }
-                                (panel(material, data, metric, [100.0 * low, 100.0 * high]))
+                                (panel(report, data, metric, [100.0 * low, 100.0 * high]))
                             }
                         }
                     }
@@ -42,8 +42,8 @@ pub(crate) fn section(material: &Material) -> Markup {
     }
 }
 
-fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
-    let results = &material.results;
+fn panel(report: &ReportData, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
+    let results = &report.results;
     let clusterers = results.clusterers();
     let room = 0.04 * (high - low).max(1.0);
     let (low, high) = (low - room, high + room);
@@ -52,7 +52,7 @@ fn panel(material: &Material, data: &str, metric: &str, [low, high]: [f64; 2]) -
     let scale = Scale::linear([low, high], [left, WIDTH - 14.0]);
     let bottom = 6.0 + ROW * clusterers.len() as f64;
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
-        let value = 100.0 * material.trivial(data, which, metric)?;
+        let value = 100.0 * report.trivial(data, which, metric)?;
         (low..=high).contains(&value).then_some((which, value))
     });
     html! {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use compflow_engine::files::plain;
 use serde::Deserialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::environment::plain;
 use crate::failure::Failure;
 
 /// The file as it is written.

@@ -1,12 +1,12 @@
 //! The paper's tables, one per metric, and matched-pair tests between all methods.
 
+use compflow_engine::Results;
+use compflow_engine::results::{Summary, Trivial};
+use compflow_engine::results::statistics::{matched_pairs, mean};
 use maud::{Markup, html};
 
-use super::{Material, names};
-use crate::latex::{SIGNIFICANT, metric_name};
-use crate::reload::Trivial;
-use crate::results::Results;
-use crate::summary::{Summary, matched_pairs, mean};
+use super::{ReportData, names};
+use crate::output::latex::{SIGNIFICANT, metric_name};
 
 /// How two methods compare.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,8 +38,8 @@ pub(crate) fn p_text(p: f64) -> String {
 }
 
 /// The tables and the tests.
-pub(crate) fn section(material: &Material) -> Markup {
-    let results = &material.results;
+pub(crate) fn section(report: &ReportData) -> Markup {
+    let results = &report.results;
     let metrics = results.metrics();
     html! {
         section #scores {
@@ -52,19 +52,19 @@ pub(crate) fn section(material: &Material) -> Markup {
                     "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
                     @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
                 }
-                div.figures.fit { @for metric in &metrics { (table(material, metric)) } }
+                div.figures.fit { @for metric in &metrics { (table(report, metric)) } }
                 (tests(results, &metrics))
             }
-            @if let Some(reason) = missing_trivial(material) {
+            @if let Some(reason) = missing_trivial(report) {
                 p.note { "The trivial clusterings could not be scored: " (reason) "." }
             }
         }
     }
 }
 
-fn missing_trivial(material: &Material) -> Option<&String> {
-    let scored = !material.results.metrics().is_empty();
-    material
+fn missing_trivial(report: &ReportData) -> Option<&String> {
+    let scored = !report.results.metrics().is_empty();
+    report
         .data
         .values()
         .flat_map(|again| &again.trivial)
@@ -72,10 +72,10 @@ fn missing_trivial(material: &Material) -> Option<&String> {
         .filter(|_| scored)
 }
 
-fn table(material: &Material, metric: &str) -> Markup {
-    let results = &material.results;
+fn table(report: &ReportData, metric: &str) -> Markup {
+    let results = &report.results;
     let (data, clusterers) = (results.data(), results.clusterers());
-    let known = |which: Trivial| data.iter().any(|data| material.trivial(data, which, metric).is_some());
+    let known = |which: Trivial| data.iter().any(|data| report.trivial(data, which, metric).is_some());
     html! {
         figure {
             table.scores {
@@ -98,7 +98,7 @@ fn table(material: &Material, metric: &str) -> Markup {
                         tr {
                             th scope="row" { (which.name()) }
                             @for data in &data {
-                                td { @match material.trivial(data, which, metric) {
+                                td { @match report.trivial(data, which, metric) {
                                     Some(value) => { (format!("{:.1}", 100.0 * value)) }
                                     None => { "–" }
                                 } }

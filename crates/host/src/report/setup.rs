@@ -1,11 +1,11 @@
 //! What was run: pipeline, seeds, versions, inputs; and what went wrong.
 
+use compflow_engine::Results;
+use compflow_engine::results::RunRecord;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::Material;
-use crate::record::RunRecord;
-use crate::results::Results;
+use super::ReportData;
 
 /// More failures than this are counted only.
 const MOST: usize = 12;
@@ -33,8 +33,8 @@ pub(crate) fn failures(results: &Results) -> Markup {
 }
 
 /// The section at the end.
-pub(crate) fn section(material: &Material) -> Markup {
-    let record = &material.results.record;
+pub(crate) fn section(report: &ReportData) -> Markup {
+    let record = &report.results.record;
     html! {
         section #run {
             h2 { "What was run" }

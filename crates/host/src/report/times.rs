@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use compflow_engine::Results;
 use maud::{Markup, html};
 
 use super::colour::Colour;
 use super::svg::{Scale, number, range, seconds, short};
-use super::{Material, bars, names};
-use crate::results::Results;
+use super::{ReportData, bars, names};
 
 const WIDTH: f64 = 720.0;
 /// Less high the lines are flat; many names need more.
@@ -30,8 +30,8 @@ pub(crate) struct Line<'a> {
 }
 
 /// A line per method, both axes logarithmic; bars if there is one size only.
-pub(crate) fn section(material: &Material) -> Markup {
-    let results = &material.results;
+pub(crate) fn section(report: &ReportData) -> Markup {
+    let results = &report.results;
     let clusterers = results.clusterers();
     let lines: Vec<Line<'_>> = clusterers
         .iter()

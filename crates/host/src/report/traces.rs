@@ -1,11 +1,11 @@
 //! The objective after every iteration: one panel per method and data set, a line per trial.
 
+use compflow_engine::results::Trace;
 use maud::{Markup, html};
 
-use super::Material;
+use super::ReportData;
 use super::colour::Colour;
 use super::svg::{Scale, number, range, short};
-use crate::results::Trace;
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 130.0;
@@ -15,8 +15,8 @@ const BOTTOM: f64 = 108.0;
 const MOST: usize = 120;
 
 /// A row of panels for every method that reported its objective.
-pub(crate) fn section(material: &Material, traces: &[Trace]) -> Markup {
-    let results = &material.results;
+pub(crate) fn section(report: &ReportData, traces: &[Trace]) -> Markup {
+    let results = &report.results;
     let drawable: Vec<&Trace> = traces.iter().filter(|trace| trace.points.len() > 1).collect();
     let clusterers = results.clusterers();
     let silent: Vec<&str> = clusterers
@@ -40,7 +40,7 @@ pub(crate) fn section(material: &Material, traces: &[Trace]) -> Markup {
                             @let here: Vec<&Trace> = drawable.iter().copied().filter(|trace| trace.clusterer == *clusterer && trace.data == data).collect();
                             @if !here.is_empty() {
                                 figure {
-                                    figcaption { b { (results.heading(data)) } span.muted { (converged(material, data, clusterer)) } }
+                                    figcaption { b { (results.heading(data)) } span.muted { (converged(report, data, clusterer)) } }
                                     (panel(&here, Colour::of(at), &format!("Objective of {clusterer}, {}", results.heading(data))))
                                 }
                             }
@@ -53,8 +53,8 @@ pub(crate) fn section(material: &Material, traces: &[Trace]) -> Markup {
     }
 }
 
-fn converged(material: &Material, data: &str, clusterer: &str) -> String {
-    let flags: Vec<bool> = material.results.cells(data, clusterer).filter_map(|run| run.converged).collect();
+fn converged(report: &ReportData, data: &str, clusterer: &str) -> String {
+    let flags: Vec<bool> = report.results.runs_of(data, clusterer).filter_map(|run| run.converged).collect();
     let done = flags.iter().filter(|converged| **converged).count();
     if done == flags.len() { "all converged".to_owned() } else { format!("{done} of {} converged", flags.len()) }
 }

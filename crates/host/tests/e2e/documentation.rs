@@ -57,7 +57,7 @@ fn every_example_of_the_pipeline_reference_is_right() {
 #[test]
 fn every_key_of_a_pipeline_is_in_the_reference() {
     let text = std::fs::read_to_string(repository().join("docs/pipeline.md")).unwrap();
-    let source = std::fs::read_to_string(repository().join("crates/host/src/pipeline.rs")).unwrap();
+    let source = std::fs::read_to_string(repository().join("crates/engine/src/pipeline/keys.rs")).unwrap();
     let lists = source.lines().filter(|line| line.contains("_KEYS: &[&str] =") || line.starts_with("    &[\""));
     let keys: Vec<&str> = lists.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
     assert!(keys.len() > 20, "{keys:?}");

@@ -1,0 +1,463 @@
+//! From a loader's record batches to trials: a matrix, true sets and identifiers each, every value checked once.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
+use compflow_api::{Batches, Sets};
+
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::files::{hash_parts, human_bytes};
+use crate::plugin::texts::without_error_kinds;
+
+/// A set of examples, split into trials.
+#[derive(Debug)]
+pub struct Dataset {
+    /// How many numbers an embedding has.
+    pub dim: usize,
+    /// What the source calls the members of the true sets, by their number.
+    pub classes: Vec<String>,
+    /// By number.
+    pub trials: Vec<Trial>,
+}
+
+/// The examples that are clustered together.
+#[derive(Debug)]
+pub struct Trial {
+    /// As the source counts.
+    pub number: u32,
+    /// Row-major; empty if the data is read batch by batch.
+    pub embeddings: Vec<f32>,
+    /// The true sets, if the source has them.
+    pub truth: Option<Sets>,
+    /// How gladly each example becomes an exemplar, if the source says so.
+    pub preferences: Option<Vec<f32>>,
+    /// One for each example.
+    pub ids: Ids,
+    /// Hash of the embeddings and preferences.
+    pub(crate) key: String,
+    /// Hash of the true sets.
+    pub(crate) truth_key: String,
+}
+
+/// Identifiers as the source has them; row numbers if it has none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ids {
+    /// All are numbers.
+    Numbers(Vec<i64>),
+    /// All are texts.
+    Texts(Vec<String>),
+}
+
+impl Trial {
+    /// How many examples.
+    pub fn size(&self) -> usize {
+        match &self.ids {
+            Ids::Numbers(ids) => ids.len(),
+            Ids::Texts(ids) => ids.len(),
+        }
+    }
+}
+
+/// The [`Trial::key`] of embeddings that have been hashed.
+pub(crate) fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>) -> String {
+    if let Some(preferences) = preferences {
+        embeddings.update(b"preferences").update(bytemuck::cast_slice(preferences));
+    }
+    embeddings.finalize().to_hex().to_string()
+}
+
+/// What becomes of embeddings that have been read and checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keep {
+    /// They are kept.
+    #[default]
+    Matrix,
+    /// They will be read again, batch by batch.
+    Streamed,
+    /// There are none: the data is only scored.
+    Nothing,
+}
+
+/// Collects batches, file after file.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    width: Width,
+    rows: usize,
+    trials: BTreeMap<u32, TrialRows>,
+    truth: Option<Labels>,
+    ids: Option<Labels>,
+    preferences: Option<Vec<f32>>,
+    /// Which columns the first file had; the others must have the same.
+    columns: Option<Vec<String>>,
+    keep: Keep,
+    /// Bytes that the embeddings may take.
+    memory: u64,
+}
+
+/// What has been read of one trial.
+#[derive(Debug, Default)]
+struct TrialRows {
+    embeddings: Vec<f32>,
+    hasher: blake3::Hasher,
+    /// Positions of its rows among all rows.
+    rows: Vec<usize>,
+}
+
+/// Values that are all numbers or all texts.
+#[derive(Debug)]
+enum Values {
+    Numbers(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+/// A set of values per row.
+#[derive(Debug)]
+struct Labels {
+    offsets: Vec<u32>,
+    values: Values,
+}
+
+impl Builder {
+    /// A builder of data whose embeddings may take this much memory.
+    pub(crate) fn new(keep: Keep, memory: u64) -> Self {
+        Self { keep, memory, ..Self::default() }
+    }
+
+    /// Reads a file's batches to the end.
+    ///
+    /// # Errors
+    /// Naming the row (of this file, from 0) and what is wrong with it, or [`Error::Interrupted`].
+    pub(crate) fn read(&mut self, batches: Batches, cancel: &Cancel) -> Result<()> {
+        let mut first_row = 0;
+        for batch in batches {
+            if cancel.requested() {
+                return Err(Error::Interrupted);
+            }
+            let batch = batch.map_err(|error| Error::data(without_error_kinds(&error.to_string())))?;
+            self.add(&batch, first_row)?;
+            first_row += batch.num_rows();
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, batch: &RecordBatch, first_row: usize) -> Result<()> {
+        let schema = batch.schema();
+        let mut columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        columns.sort();
+        if *self.columns.get_or_insert_with(|| columns.clone()) != columns {
+            return Err(Error::data("has other columns than the files before it"));
+        }
+        let numbers = match batch.column_by_name("trial") {
+            None => vec![0; batch.num_rows()],
+            Some(column) => trial_numbers(column, first_row)?,
+        };
+        if let Some(column) = batch.column_by_name("truth") {
+            Labels::append(&mut self.truth, column, "truth", first_row)?;
+        }
+        if let Some(column) = batch.column_by_name("id") {
+            if matches!(
+                column.data_type(),
+                DataType::List(_) | DataType::FixedSizeList(..) | DataType::LargeList(_)
+            ) {
+                return Err(Error::data(format!(
+                    "the id column must hold integers or strings, found {}",
+                    column.data_type()
+                )));
+            }
+            Labels::append(&mut self.ids, column, "id", first_row)?;
+        }
+        if let Some(column) = batch.column_by_name("preference") {
+            let preferences = self.preferences.get_or_insert_default();
+            preferences.extend(preference_values(column, first_row)?);
+        }
+        if self.keep != Keep::Nothing {
+            let column = batch
+                .column_by_name("embedding")
+                .ok_or_else(|| Error::data("the loader returned no embeddings"))?;
+            let values = self.width.values(column, first_row)?;
+            let dim = self.width.dim;
+            let bytes = 4 * (dim * (self.rows + batch.num_rows())) as u64;
+            if self.keep == Keep::Matrix && bytes > self.memory {
+                return Err(Error::data(format!(
+                    "the embeddings take more than the memory budget of {}; see --memory, or `stream = true` of `ckm`",
+                    human_bytes(self.memory)
+                )));
+            }
+            // Rows of one trial usually come together, so they are copied together.
+            let mut row = 0;
+            while row < numbers.len() {
+                let end = (row..numbers.len()).find(|&at| numbers[at] != numbers[row]).unwrap_or(numbers.len());
+                let trial = self.trials.entry(numbers[row]).or_default();
+                let rows = &values.values()[row * dim..end * dim];
+                trial.hasher.update(bytemuck::cast_slice(rows));
+                if self.keep == Keep::Matrix {
+                    trial.embeddings.extend_from_slice(rows);
+                }
+                row = end;
+            }
+        }
+        for (at, number) in numbers.iter().enumerate() {
+            self.trials.entry(*number).or_default().rows.push(self.rows + at);
+        }
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// The trials, by number.
+    ///
+    /// # Errors
+    /// If there are no rows, or a trial has an identifier twice.
+    pub(crate) fn finish(self) -> Result<Dataset> {
+        if self.rows == 0 {
+            return Err(Error::data("there are no rows"));
+        }
+        let (truth, classes) = self.truth.map(Labels::number).unzip();
+        let mut trials = Vec::new();
+        for (number, TrialRows { embeddings, hasher, rows }) in self.trials {
+            let ids = match &self.ids {
+                None => Ids::Numbers(rows.iter().map(|row| *row as i64).collect()),
+                Some(Labels { values: Values::Numbers(ids), .. }) => {
+                    Ids::Numbers(rows.iter().map(|row| ids[*row]).collect())
+                }
+                Some(Labels { values: Values::Texts(ids), .. }) => {
+                    Ids::Texts(rows.iter().map(|row| ids[*row].clone()).collect())
+                }
+            };
+            match &ids {
+                // Row numbers cannot repeat.
+                Ids::Numbers(_) if self.ids.is_none() => {}
+                Ids::Numbers(ids) => require_distinct(ids, &rows, number)?,
+                Ids::Texts(ids) => require_distinct(ids, &rows, number)?,
+            }
+            let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
+            let preferences: Option<Vec<f32>> =
+                self.preferences.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
+            let key = content_key(hasher, preferences.as_deref());
+            let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
+                hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
+            });
+            trials.push(Trial { number, embeddings, truth, preferences, ids, key, truth_key });
+        }
+        Ok(Dataset { dim: self.width.dim, classes: classes.unwrap_or_default(), trials })
+    }
+}
+
+/// Checks that all embeddings have the same length: that of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Width {
+    /// 0 before the first row.
+    pub(crate) dim: usize,
+}
+
+impl Width {
+    /// The numbers of an embedding column, row after row.
+    ///
+    /// # Errors
+    /// Naming the row that has another length, a null, or something that is no number.
+    pub(crate) fn values(&mut self, column: &ArrayRef, first_row: usize) -> Result<Float32Array> {
+        if column.null_count() > 0
+            && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+        {
+            return Err(Error::data(format!("row {}: the embedding is null", first_row + row)));
+        }
+        let (values, lengths) =
+            list_parts(column).filter(|(values, _)| values.data_type().is_floating()).ok_or_else(|| {
+                Error::data(format!(
+                    "the embedding column must hold lists of floats, found {}",
+                    column.data_type()
+                ))
+            })?;
+        for (row, length) in lengths.iter().enumerate() {
+            let row = first_row + row;
+            if *length == 0 {
+                return Err(Error::data(format!("row {row}: the embedding is empty")));
+            }
+            if self.dim == 0 {
+                self.dim = *length;
+            }
+            if *length != self.dim {
+                return Err(Error::data(format!(
+                    "row {row}: the embedding has {length} numbers, those before it have {}",
+                    self.dim
+                )));
+            }
+        }
+        if values.null_count() > 0
+            && let Some(at) = (0..values.len()).find(|&at| values.is_null(at))
+        {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            return Err(Error::data(format!("row {row}: the embedding is null in dimension {dimension}")));
+        }
+        let original = values;
+        let values = convert(&original, &DataType::Float32)?;
+        let values = values.as_primitive::<Float32Type>().clone();
+        if let Some(at) = values.values().iter().position(|value| !value.is_finite()) {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            let wide = original.as_primitive_opt::<Float64Type>().map(|wide| wide.value(at));
+            if let Some(wide) = wide.filter(|wide| wide.is_finite()) {
+                return Err(Error::data(format!(
+                    "row {row}: {wide:e} in dimension {dimension} is too large for 32 bits"
+                )));
+            }
+            return Err(Error::data(format!(
+                "row {row}: the embedding is {} in dimension {dimension}",
+                values.value(at)
+            )));
+        }
+        Ok(values)
+    }
+}
+
+fn require_distinct<T: Eq + Hash + std::fmt::Display>(ids: &[T], rows: &[usize], trial: u32) -> Result<()> {
+    let mut seen: HashMap<&T, usize> = HashMap::with_capacity(ids.len());
+    for (id, row) in ids.iter().zip(rows) {
+        if let Some(first) = seen.insert(id, *row) {
+            return Err(Error::data(format!("rows {first} and {row} of trial {trial} have the same id {id}")));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of a trial column.
+pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>> {
+    if !column.data_type().is_integer() {
+        return Err(Error::data(format!("the trial column must hold integers, found {}", column.data_type())));
+    }
+    let numbers = convert(column, &DataType::Int64)?;
+    let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
+    (0..numbers.len())
+        .map(|row| {
+            if numbers.is_null(row) {
+                return Err(Error::data(format!("row {}: the trial is null", first_row + row)));
+            }
+            u32::try_from(numbers.value(row)).map_err(|_| {
+                let (row, number) = (first_row + row, numbers.value(row));
+                Error::data(format!("row {row}: the trial {number} is not between 0 and 2^32"))
+            })
+        })
+        .collect()
+}
+
+/// The numbers of a preference column.
+fn preference_values(column: &ArrayRef, first_row: usize) -> Result<Vec<f32>> {
+    if !column.data_type().is_numeric() {
+        return Err(Error::data(format!("the preference column must hold numbers, found {}", column.data_type())));
+    }
+    let numbers = convert(column, &DataType::Float32)?;
+    let numbers: &Float32Array = numbers.as_primitive();
+    (0..numbers.len())
+        .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
+            Some(number) if number.is_finite() => Ok(number),
+            Some(number) => Err(Error::data(format!("row {}: the preference is {number}", first_row + row))),
+            None => Err(Error::data(format!("row {}: the preference is null", first_row + row))),
+        })
+        .collect()
+}
+
+/// The values of a list column, without those that no row refers to, and every row's number of values.
+fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+    fn of_offsets<O: arrow_array::OffsetSizeTrait>(
+        list: &arrow_array::GenericListArray<O>,
+    ) -> (ArrayRef, Vec<usize>) {
+        let offsets = list.offsets();
+        let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+        let lengths = offsets.windows(2).map(|ends| ends[1].as_usize() - ends[0].as_usize()).collect();
+        (list.values().slice(first, last - first), lengths)
+    }
+    if let Some(list) = column.as_fixed_size_list_opt() {
+        let width = list.value_length() as usize;
+        // `values` of a fixed-size list are already those of its slice.
+        return Some((list.values().slice(0, list.len() * width), vec![width; list.len()]));
+    }
+    let small = column.as_list_opt::<i32>().map(of_offsets);
+    small.or_else(|| column.as_list_opt::<i64>().map(of_offsets))
+}
+
+fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &strict).map_err(|error| Error::data(without_error_kinds(&error.to_string())))
+}
+
+impl Labels {
+    /// Appends a column of values, or of lists of values.
+    fn append(labels: &mut Option<Self>, column: &ArrayRef, what: &str, first_row: usize) -> Result<()> {
+        if let Some(row) = (0..column.len()).find(|&row| column.is_null(row)) {
+            return Err(Error::data(format!("row {}: the {what} is null", first_row + row)));
+        }
+        let (values, lengths) = list_parts(column).unwrap_or_else(|| (column.clone(), vec![1; column.len()]));
+        if let Some(row) = lengths.iter().position(|length| *length == 0) {
+            return Err(Error::data(format!("row {}: the {what} is an empty set", first_row + row)));
+        }
+        if let Some(at) = (0..values.len()).find(|&at| values.is_null(at)) {
+            let mut end = 0;
+            let row = lengths.iter().position(|length| {
+                end += length;
+                at < end
+            });
+            return Err(Error::data(format!("row {}: the {what} has a null in it", first_row + row.unwrap_or(0))));
+        }
+        let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let texts = match values.data_type() {
+            kind if kind.is_integer() => false,
+            kind if is_text(kind) => true,
+            DataType::Dictionary(_, kind) if is_text(kind) => true,
+            kind => {
+                return Err(Error::data(format!("the {what} column must hold integers or strings, found {kind}")));
+            }
+        };
+        let labels = labels.get_or_insert_with(|| Self {
+            offsets: vec![0],
+            values: if texts { Values::Texts(Vec::new()) } else { Values::Numbers(Vec::new()) },
+        });
+        match &mut labels.values {
+            Values::Numbers(numbers) if !texts => {
+                let values = convert(&values, &DataType::Int64)?;
+                numbers.extend_from_slice(values.as_primitive::<Int64Type>().values());
+            }
+            Values::Texts(all) if texts => {
+                let values = convert(&values, &DataType::Utf8)?;
+                let values: &StringArray = values.as_string();
+                all.extend(values.iter().flatten().map(str::to_owned));
+            }
+            _ => {
+                return Err(Error::data(format!(
+                    "the {what} column holds integers in one file and strings in another"
+                )));
+            }
+        }
+        let mut end = labels.offsets[labels.offsets.len() - 1];
+        labels.offsets.extend(lengths.iter().map(|length| {
+            end += *length as u32;
+            end
+        }));
+        Ok(())
+    }
+
+    /// Numbers the distinct values in their order; also says what they are.
+    fn number(self) -> (Sets, Vec<String>) {
+        fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u32]) -> (Sets, Vec<String>) {
+            let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
+            distinct.sort();
+            let names = distinct.iter().map(ToString::to_string).collect();
+            let numbers: HashMap<&T, u32> = distinct.into_iter().zip(0..).collect();
+            let mut sets = Sets::with_capacity(offsets.len(), values.len());
+            let mut set = Vec::new();
+            for ends in offsets.windows(2) {
+                set.clear();
+                set.extend(values[ends[0] as usize..ends[1] as usize].iter().map(|value| numbers[value]));
+                sets.push(&set);
+            }
+            (sets, names)
+        }
+        match self.values {
+            Values::Numbers(values) => of(&values, &self.offsets),
+            Values::Texts(values) => of(&values, &self.offsets),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The one error of the engine.
+
+use std::fmt;
+
+use crate::problem::{Problem, Source};
+
+/// What comes back from everything in the engine that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something was not done.
+#[derive(Debug, Clone)]
+pub enum Error {
+    /// The pipeline is wrong: every problem that could be found, in the order of their places.
+    Problems {
+        /// Each once; those without a place are last.
+        problems: Vec<Problem>,
+        /// The texts that the problems' places are in.
+        sources: Vec<Source>,
+    },
+    /// What was asked for cannot be done; nothing was tried.
+    Request(String),
+    /// It was tried and failed.
+    Run(String),
+    /// A library is not used, and why. Who reports it names the file.
+    Library(String),
+    /// Data cannot be used: names the row where one is at fault.
+    Data(String),
+    /// A component's own words.
+    Component(String),
+    /// Somebody [requested](crate::Cancel::request) the end.
+    Interrupted,
+}
+
+impl Error {
+    /// A wrong request.
+    pub fn request(text: impl Into<String>) -> Self {
+        Self::Request(text.into())
+    }
+
+    /// A right request that failed.
+    pub fn run(text: impl Into<String>) -> Self {
+        Self::Run(text.into())
+    }
+
+    /// What is wrong with data.
+    pub(crate) fn data(text: impl Into<String>) -> Self {
+        Self::Data(text.into())
+    }
+
+    /// All problems of a pipeline, sorted by place, each once.
+    pub(crate) fn problems(mut problems: Vec<Problem>, sources: &[Source]) -> Self {
+        problems.sort_by_key(Problem::place);
+        problems.dedup();
+        Self::Problems { problems, sources: sources.to_vec() }
+    }
+
+    /// Puts `what: ` before the text of an error about data or a component.
+    #[must_use]
+    pub(crate) fn context(self, what: impl fmt::Display) -> Self {
+        match self {
+            Self::Data(text) => Self::Data(format!("{what}: {text}")),
+            Self::Component(text) => Self::Component(format!("{what}: {text}")),
+            other => other,
+        }
+    }
+
+    /// The same error as a component sees it that asked for something.
+    pub(crate) fn into_component(self) -> compflow_api::Error {
+        match self {
+            Self::Interrupted => compflow_api::Error::Cancelled,
+            other => compflow_api::Error::new(other),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problems { problems, .. } => {
+                let texts: Vec<&str> = problems.iter().map(|problem| problem.text.as_str()).collect();
+                f.write_str(&texts.join("; "))
+            }
+            Self::Request(text)
+            | Self::Run(text)
+            | Self::Library(text)
+            | Self::Data(text)
+            | Self::Component(text) => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<compflow_api::Error> for Error {
+    fn from(error: compflow_api::Error) -> Self {
+        match error {
+            compflow_api::Error::Cancelled => Self::Interrupted,
+            compflow_api::Error::Failed(text) => Self::Component(text),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Files: content hashes, writing that leaves a file whole or not at all, and words for messages about them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cancel::Cancel;
+
+/// BLAKE3 of a file's content, in hexadecimal.
+///
+/// # Errors
+/// If it cannot be read, or is no longer wanted.
+pub(crate) fn hash_file(path: &Path, cancel: &Cancel) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            length => hasher.update(&buffer[..length]),
+        };
+        if cancel.requested() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+    }
+}
+
+/// BLAKE3 of a sequence of parts, in hexadecimal; parts cannot run into one another.
+pub(crate) fn hash_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The hashes of the files that results depend on, each computed once. Clones are the same list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, String>>>);
+
+impl Inputs {
+    /// The hash of a file, which from now on counts as an input.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn hash(&self, path: &Path, cancel: &Cancel) -> io::Result<String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hash) = known.get(path) {
+            return Ok(hash.clone());
+        }
+        let hash = hash_file(path, cancel)?;
+        known.insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+
+    /// All inputs so far.
+    pub(crate) fn all(&self) -> BTreeMap<PathBuf, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A file that is written but does not have its name yet; gone if it never gets it.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Writes a file under a temporary name. `durable` waits until it is on the disk, so that the file is whole even
+    /// if the power fails.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(
+        path: &Path,
+        durable: bool,
+        write: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let (file, temporary) = create_temporary(path)?;
+        let staged = Self { temporary, path: path.to_owned() };
+        let mut writer = io::BufWriter::new(&file);
+        write(&mut writer)?;
+        writer.flush()?;
+        drop(writer);
+        if durable {
+            file.sync_all()?;
+        }
+        Ok(staged)
+    }
+
+    /// Gives the file its name, in the place of one that may have had it.
+    ///
+    /// # Errors
+    /// If it cannot be renamed.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        std::fs::rename(&self.temporary, &self.path)
+    }
+}
+
+/// A new file beside `path`, under a name that nobody else writes to.
+fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
+    let mut number = 0;
+    loop {
+        let temporary = path.with_added_extension(format!("{}-{number}.tmp", std::process::id()));
+        match File::create_new(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            created => return Ok((created?, temporary)),
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // After a commit there is nothing to remove; after a failure the error that led here says more.
+        let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+/// Writes a file so that it appears whole or not at all.
+///
+/// # Errors
+/// If it cannot be written; the file that was there before is still there then.
+pub fn write_whole(
+    path: &Path,
+    durable: bool,
+    write: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<()> {
+    Staged::write(path, durable, write)?.commit()
+}
+
+/// How a file is called in messages: relative to the current folder if it is inside.
+pub fn display(path: &Path) -> String {
+    let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());
+    let relative = current.and_then(|folder| path.strip_prefix(folder).ok().map(Path::to_owned));
+    match relative {
+        Some(relative) if relative.as_os_str().is_empty() => ".".to_owned(),
+        Some(relative) => relative.display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+/// An I/O error in words that name what would do, without the operating system's number.
+pub fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
+        io::ErrorKind::InvalidData => "is not UTF-8 text".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+        }
+    }
+}
+
+/// A number of bytes with two decimals in the largest unit that it fills: `1.46 KiB`.
+pub fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (mut amount, mut unit) = (bytes as f64, None);
+    for name in UNITS {
+        if amount < 1024.0 {
+            break;
+        }
+        amount /= 1024.0;
+        unit = Some(name);
+    }
+    unit.map_or_else(|| format!("{bytes} B"), |unit| format!("{amount:.2} {unit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_a_unit() {
+        assert_eq!([15, 1_500, 1_500_000_000].map(human_bytes), ["15 B", "1.46 KiB", "1.40 GiB"]);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.parquet");
+        write_whole(&path, true, |file| file.write_all(b"old")).unwrap();
+        let failed = write_whole(&path, true, |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "disk full");
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! Grids: a parameter written `{ grid = [a, b] }` stands for several clusterers, one per value.
+
+use super::document::{Node, Value};
+use crate::problem::Problem;
+
+/// One choice from every grid of a parameter table.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    /// The parameters with the choices made.
+    pub(crate) params: Node,
+    /// The choices: dotted name and value, in the order written. Empty if there are no grids.
+    pub(crate) choices: Vec<(String, String)>,
+}
+
+impl Point {
+    /// What to call a clusterer named `name` at this point.
+    pub(crate) fn label(&self, name: &str) -> String {
+        let choices = self.choices.iter().map(|(key, value)| format!(" {key}={value}"));
+        choices.fold(name.to_owned(), |label, choice| label + &choice)
+    }
+}
+
+/// All points of the grids in a parameter table, the last grid varying fastest.
+pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
+    let mut points = vec![Point { params: params.clone(), choices: Vec::new() }];
+    let mut grids = Vec::new();
+    let before = problems.len();
+    find(params, &mut Vec::new(), &mut grids, problems);
+    if problems.len() > before {
+        return Vec::new();
+    }
+    for (path, values) in grids {
+        points = points
+            .iter()
+            .flat_map(|point| {
+                values.iter().map(|value| {
+                    let mut point = point.clone();
+                    replace(&mut point.params, &path, value);
+                    point.choices.push((path.join("."), value_text(value)));
+                    point
+                })
+            })
+            .collect();
+    }
+    points
+}
+
+fn find(
+    node: &Node,
+    path: &mut Vec<String>,
+    grids: &mut Vec<(Vec<String>, Vec<Node>)>,
+    problems: &mut Vec<Problem>,
+) {
+    let Value::Table(table) = &node.value else { return };
+    for (key, inner) in &table.0 {
+        path.push(key.name.clone());
+        match grid_values(inner) {
+            None => find(inner, path, grids, problems),
+            Some(Value::Array(values)) if !values.is_empty() => {
+                let texts: Vec<String> = values.iter().map(value_text).collect();
+                if let Some(at) = (1..texts.len()).find(|&at| texts[..at].contains(&texts[at])) {
+                    problems.push(Problem::new(&values[at].origin, "this value is in the grid twice"));
+                }
+                grids.push((path.clone(), values.clone()));
+            }
+            Some(_) => problems.push(Problem::new(&inner.origin, "`grid` must be a list of at least one value")),
+        }
+        path.pop();
+    }
+}
+
+/// A value as it appears in labels.
+fn value_text(value: &Node) -> String {
+    match value.to_json(&mut Vec::new()) {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// What stands behind `grid` in a table with that key alone.
+fn grid_values(node: &Node) -> Option<&Value> {
+    match &node.value {
+        Value::Table(table) if table.0.len() == 1 => table.get("grid").map(|values| &values.value),
+        _ => None,
+    }
+}
+
+fn replace(node: &mut Node, path: &[String], value: &Node) {
+    let [first, rest @ ..] = path else {
+        *node = value.clone();
+        return;
+    };
+    if let Value::Table(table) = &mut node.value
+        && let Some((_, inner)) = table.0.iter_mut().find(|(key, _)| key.name == *first)
+    {
+        replace(inner, rest, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::document::Document;
+    use crate::problem::Source;
+
+    fn labels(text: &str) -> (Vec<String>, Vec<String>) {
+        let mut problems = Vec::new();
+        let file = Source { name: String::new(), text: text.to_owned() };
+        let params = Document::parse(file, &[], &mut problems).root;
+        let points = expand(&params, &mut problems);
+        let labels = points.iter().map(|point| point.label("X")).collect();
+        (labels, problems.into_iter().map(|problem| problem.text).collect())
+    }
+
+    #[test]
+    fn grids_multiply_and_reach_into_tables() {
+        let (found, _) = labels("a = { grid = [1, 2] }\nb = 3\nc = { d = { grid = ['x', 'y'] } }");
+        assert_eq!(found, ["X a=1 c.d=x", "X a=1 c.d=y", "X a=2 c.d=x", "X a=2 c.d=y"]);
+    }
+
+    #[test]
+    fn no_grid_is_one_point_with_the_plain_name() {
+        assert_eq!(labels("a = 1").0, ["X"]);
+    }
+
+    #[test]
+    fn an_empty_grid_is_a_problem() {
+        assert_eq!(labels("a = { grid = [] }").1, ["`grid` must be a list of at least one value"]);
+        assert_eq!(labels("a = { grid = [1, 2, 1] }").1, ["this value is in the grid twice"]);
+        assert_eq!(labels("a = { grid = 3 }").1, ["`grid` must be a list of at least one value"]);
+    }
+}

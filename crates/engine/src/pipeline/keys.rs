@@ -1,0 +1,21 @@
+//! The keys of a pipeline file, table by table.
+
+/// The top level.
+pub const KEYS: &[&str] =
+    &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
+/// `[[data]]`.
+pub const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "role", "params"];
+/// `[composer]`.
+pub const COMPOSER_KEYS: &[&str] = &["use", "params"];
+/// `[[clusterer]]`.
+pub const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
+/// `[[evaluator]]`.
+pub const EVALUATOR_KEYS: &[&str] = &["use", "params"];
+/// `columns` of `[[data]]`.
+pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference"];
+/// `space`.
+pub const SPACE_KEYS: &[&str] = &["normalize", "distance"];
+/// `[tune]`.
+pub const TUNE_KEYS: &[&str] = &["data", "metric"];
+/// `[plugins]`.
+pub const PLUGINS_KEYS: &[&str] = &["require"];

@@ -1,0 +1,192 @@
+//! The pipeline file: parsed, typed, with the place of everything that can turn out to be wrong later.
+
+pub(crate) mod document;
+pub(crate) mod grid;
+pub mod keys;
+pub(crate) mod pins;
+mod read;
+mod select;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+use compflow_api::Space;
+
+use self::document::{Document, Node};
+pub use self::pins::Pins;
+pub use self::variables::Variables;
+use crate::error::{Error, Result};
+use crate::files::plain;
+pub use crate::problem::{Origin, Problem, Source};
+
+/// What is laid over a pipeline file.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `path.to.key=value`, in their order.
+    pub set: Vec<String>,
+    /// Names of clusterers or data; empty means all.
+    pub only: Vec<String>,
+    /// What `${NAME}` stands for in the paths of data.
+    pub variables: Variables,
+}
+
+/// A pipeline file that could be parsed.
+///
+/// It may still be wrong: [`problems`](Self::problems) has what is wrong with its keys and values. They are reported by
+/// [`plan`](Self::plan), together with what components refuse, so that a user sees everything at once.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// The file, as it was named.
+    pub(crate) file: PathBuf,
+    /// Paths in the pipeline are relative to this folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) document: Document,
+    pub(crate) contents: Contents,
+    /// What the user wants of it; empty means all.
+    pub(crate) only: Vec<String>,
+    pub(crate) variables: Variables,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Pipeline {
+    /// Reads a pipeline file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no TOML: all syntax errors at once.
+    pub fn load(file: &Path, options: &Options) -> Result<Self> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Error::request(format!("{}: {}", file.display(), plain(&error))))?;
+        let mut problems = Vec::new();
+        let source = Source { name: file.display().to_string(), text };
+        let document = Document::parse(source, &options.set, &mut problems);
+        if !problems.is_empty() {
+            return Err(Error::problems(problems, &document.sources));
+        }
+        let stem = file.file_stem().map_or_else(|| "pipeline".into(), |stem| stem.to_string_lossy());
+        let mut contents = read::read(&document, &stem, &mut problems);
+        select::select(&mut contents, &options.only, &mut problems);
+        Ok(Self {
+            file: file.to_owned(),
+            folder: folder_of(file),
+            document,
+            contents,
+            only: options.only.clone(),
+            variables: options.variables.clone(),
+            problems,
+        })
+    }
+
+    /// A pipeline that was right when it was recorded, with all of its parts.
+    pub(crate) fn recorded(pipeline: &serde_json::Value, name: &str, folder: &Path, variables: Variables) -> Self {
+        let document = Document { root: Node::from_json(pipeline), sources: Vec::new() };
+        let contents = read::read(&document, name, &mut Vec::new());
+        Self {
+            file: PathBuf::new(),
+            folder: folder.to_owned(),
+            document,
+            contents,
+            only: Vec::new(),
+            variables,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Its name, which becomes that of a results folder.
+    pub fn name(&self) -> &str {
+        &self.contents.name
+    }
+
+    /// The content that libraries must have.
+    pub fn pins(&self) -> Pins {
+        self.contents.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect()
+    }
+
+    /// What is wrong with its keys and values.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+/// The folder of a file; a bare name is in the current one.
+fn folder_of(file: &Path) -> PathBuf {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// What a pipeline file says.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) degree: usize,
+    pub(crate) space: Space,
+    pub(crate) composer: Option<Use>,
+    pub(crate) data: Vec<Data>,
+    pub(crate) clusterers: Vec<Clusterer>,
+    pub(crate) evaluators: Vec<Use>,
+    pub(crate) tune: Option<Tune>,
+    pub(crate) pins: Vec<Pin>,
+}
+
+/// A component and its parameters.
+#[derive(Debug)]
+pub(crate) struct Use {
+    pub(crate) component: String,
+    /// Where the component is named.
+    pub(crate) origin: Origin,
+    /// A table; may hold grids.
+    pub(crate) params: Node,
+}
+
+/// `[[data]]`.
+#[derive(Debug)]
+pub(crate) struct Data {
+    pub(crate) name: String,
+    pub(crate) loader: Use,
+    pub(crate) path: Option<(String, Origin)>,
+    pub(crate) columns: Option<Columns>,
+    /// Whether it only settles grids.
+    pub(crate) tunes: bool,
+    pub(crate) origin: Origin,
+}
+
+/// `columns`: the source's names.
+#[derive(Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) embedding: Option<(String, Origin)>,
+    pub(crate) truth: Option<(String, Origin)>,
+    pub(crate) trial: Option<(String, Origin)>,
+    pub(crate) id: Option<(String, Origin)>,
+    pub(crate) preference: Option<(String, Origin)>,
+}
+
+impl Columns {
+    /// In the order of the fields.
+    pub(crate) fn all(&self) -> [Option<&(String, Origin)>; 5] {
+        [&self.embedding, &self.truth, &self.trial, &self.id, &self.preference].map(Option::as_ref)
+    }
+}
+
+/// `[[clusterer]]`.
+#[derive(Debug)]
+pub(crate) struct Clusterer {
+    pub(crate) name: String,
+    pub(crate) component: Use,
+}
+
+/// `[tune]`.
+#[derive(Debug)]
+pub(crate) struct Tune {
+    pub(crate) data: (String, Origin),
+    pub(crate) metric: (String, Origin),
+}
+
+/// An entry of `[plugins] require`.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    /// The library: `cap` for `libcompflow_cap.so`.
+    pub(crate) library: String,
+    /// `blake3:` and the hash of the file's content.
+    pub(crate) hash: String,
+    pub(crate) origin: Origin,
+}

@@ -1,0 +1,268 @@
+//! From a document to a typed pipeline.
+
+use compflow_api::{Distance, Normalize, Space};
+
+use super::document::{Document, Node, Table, Value};
+use super::keys::{
+    CLUSTERER_KEYS, COLUMN_KEYS, COMPOSER_KEYS, DATA_KEYS, EVALUATOR_KEYS, KEYS, PLUGINS_KEYS, SPACE_KEYS,
+    TUNE_KEYS,
+};
+use super::pins::is_pin;
+use super::{Clusterer, Columns, Contents, Data, Pin, Tune, Use};
+use crate::problem::{Origin, Problem};
+
+/// Reads a document; what is wrong with it is left in `problems`. `default_name` serves a pipeline without `name`.
+pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<Problem>) -> Contents {
+    let mut reader = Reader { problems };
+    let empty = Table::default();
+    let root = if let Value::Table(table) = &document.root.value { table } else { &empty };
+    reader.known_keys(root, "a pipeline", KEYS);
+    let pipeline = Contents {
+        name: reader.text(root, "name").map_or_else(|| default_name.to_owned(), |(name, _)| name),
+        seed: reader.whole(root, "seed", 0, 0),
+        degree: reader.whole(root, "degree", 2, 1).min(u64::from(u32::MAX)) as usize,
+        space: reader.space(root),
+        composer: reader.composer(root),
+        data: reader.tables(root, "data", |reader, table, origin| reader.data(table, origin)),
+        clusterers: reader.tables(root, "clusterer", |reader, table, origin| {
+            reader.known_keys(table, "[[clusterer]]", CLUSTERER_KEYS);
+            let component = reader.component(table, "use", "[[clusterer]]", origin)?;
+            let name = reader.text(table, "name").map_or_else(|| component.component.clone(), |(name, _)| name);
+            Some(Clusterer { name, component })
+        }),
+        evaluators: reader.tables(root, "evaluator", |reader, table, origin| {
+            reader.known_keys(table, "[[evaluator]]", EVALUATOR_KEYS);
+            reader.component(table, "use", "[[evaluator]]", origin)
+        }),
+        tune: reader.tune(root),
+        pins: reader.pins(root),
+    };
+    let top = Origin { source: 0, span: 0..0 };
+    if !root.0.iter().any(|(key, _)| key.name == "data") {
+        problems.push(Problem::new(&top, "the pipeline has no [[data]]"));
+    }
+    if !root.0.iter().any(|(key, _)| key.name == "clusterer") {
+        problems.push(Problem::new(&top, "the pipeline has no [[clusterer]]"));
+    }
+    let unusable =
+        pipeline.name.is_empty() || pipeline.name.contains(['/', '\\']) || pipeline.name.starts_with('.');
+    if unusable {
+        let origin = root.get("name").map_or(&top, |node| &node.origin);
+        problems.push(Problem::new(origin, "`name` becomes the name of a folder: no slashes, no leading dot"));
+    }
+    unique(problems, "data", pipeline.data.iter().map(|data| (&data.name, &data.origin)));
+    unique(
+        problems,
+        "clusterer",
+        pipeline.clusterers.iter().map(|clusterer| (&clusterer.name, &clusterer.component.origin)),
+    );
+    pipeline
+}
+
+fn unique<'a>(problems: &mut Vec<Problem>, kind: &str, names: impl Iterator<Item = (&'a String, &'a Origin)>) {
+    let mut seen = std::collections::HashSet::new();
+    for (name, origin) in names {
+        if !seen.insert(name) {
+            problems.push(
+                Problem::new(origin, format!("a second [[{kind}]] is named `{name}`"))
+                    .help("tables join by this name: give each its own `name`"),
+            );
+        }
+    }
+}
+
+struct Reader<'a> {
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn known_keys(&mut self, table: &Table, what: &str, known: &[&str]) {
+        for (key, _) in &table.0 {
+            if !known.contains(&key.name.as_str()) {
+                let text = format!("`{}` is not a key of {what}", key.name);
+                let problem = Problem::new(&key.origin, text);
+                let near = compflow_api::nearest(&key.name, known.iter().copied());
+                self.problems.push(if near.is_none() && known.contains(&"params") {
+                    problem.help(format!("parameters go into `params = {{ {} = … }}`", key.name))
+                } else {
+                    problem.suggest(&key.name, known.iter().copied())
+                });
+            }
+        }
+    }
+
+    fn must_be(&mut self, key: &str, wanted: &str, node: &Node) {
+        let text = format!("`{key}` must be {wanted}, found {}", node.value.kind());
+        self.problems.push(Problem::new(&node.origin, text));
+    }
+
+    fn text(&mut self, table: &Table, key: &str) -> Option<(String, Origin)> {
+        let node = table.get(key)?;
+        if let Value::Text(text) = &node.value {
+            return Some((text.clone(), node.origin.clone()));
+        }
+        self.must_be(key, "a string", node);
+        None
+    }
+
+    fn whole(&mut self, table: &Table, key: &str, default: u64, min: u64) -> u64 {
+        let Some(node) = table.get(key) else { return default };
+        match node.value {
+            Value::Integer(number) if number >= min as i64 => number as u64,
+            Value::Integer(number) => {
+                let text = format!("`{key}` must be at least {min}, found {number}");
+                self.problems.push(Problem::new(&node.origin, text));
+                default
+            }
+            _ => {
+                self.must_be(key, "a whole number", node);
+                default
+            }
+        }
+    }
+
+    fn table<'a>(&mut self, table: &'a Table, key: &str) -> Option<(&'a Table, &'a Origin)> {
+        let node = table.get(key)?;
+        if let Value::Table(inner) = &node.value {
+            return Some((inner, &node.origin));
+        }
+        self.must_be(key, "a table", node);
+        None
+    }
+
+    fn tables<T>(
+        &mut self,
+        root: &Table,
+        key: &str,
+        mut read: impl FnMut(&mut Self, &Table, &Origin) -> Option<T>,
+    ) -> Vec<T> {
+        let mut tables = Vec::new();
+        match root.get(key).map(|node| (&node.value, node)) {
+            None => {}
+            Some((Value::Array(items), _)) => {
+                for item in items {
+                    match &item.value {
+                        Value::Table(table) => tables.extend(read(self, table, &item.origin)),
+                        _ => self.must_be(key, "tables", item),
+                    }
+                }
+            }
+            Some((_, node)) => {
+                let text = format!("`{key}` must be a list of tables, found {}", node.value.kind());
+                let problem = Problem::new(&node.origin, text).help(format!("write [[{key}]]"));
+                self.problems.push(problem);
+            }
+        }
+        tables
+    }
+
+    fn choice<T: serde::de::DeserializeOwned + Default>(
+        &mut self,
+        table: &Table,
+        key: &str,
+        choices: &[&str],
+    ) -> T {
+        let Some((text, origin)) = self.text(table, key) else { return T::default() };
+        serde_json::from_value(serde_json::Value::from(text.as_str())).unwrap_or_else(|_| {
+            let problem = Problem::new(&origin, format!("`{key}` cannot be `{text}`"));
+            self.problems.push(problem.suggest(&text, choices.iter().copied()));
+            T::default()
+        })
+    }
+
+    fn space(&mut self, root: &Table) -> Space {
+        let Some((table, _)) = self.table(root, "space") else { return Space::default() };
+        self.known_keys(table, "`space`", SPACE_KEYS);
+        Space {
+            normalize: self.choice::<Normalize>(table, "normalize", &["none", "l2"]),
+            distance: self.choice::<Distance>(table, "distance", &["sqeuclidean", "euclidean"]),
+        }
+    }
+
+    fn component(&mut self, table: &Table, key: &str, what: &str, origin: &Origin) -> Option<Use> {
+        let params = match table.get("params") {
+            Some(node) if matches!(node.value, Value::Table(_)) => node.clone(),
+            Some(node) => {
+                self.must_be("params", "a table", node);
+                return None;
+            }
+            None => Node { value: Value::Table(Table::default()), origin: origin.clone() },
+        };
+        if table.get(key).is_none() {
+            let text = format!("{what} needs `{key}`, the name of a component");
+            self.problems.push(Problem::new(origin, text));
+        }
+        let (component, origin) = self.text(table, key)?;
+        Some(Use { component, origin, params })
+    }
+
+    fn composer(&mut self, root: &Table) -> Option<Use> {
+        let (table, origin) = self.table(root, "composer")?;
+        self.known_keys(table, "[composer]", COMPOSER_KEYS);
+        self.component(table, "use", "[composer]", origin)
+    }
+
+    fn data(&mut self, table: &Table, origin: &Origin) -> Option<Data> {
+        self.known_keys(table, "[[data]]", DATA_KEYS);
+        let loader = self.component(table, "loader", "[[data]]", origin);
+        let path = self.text(table, "path");
+        let name = self.text(table, "name");
+        let columns = self.table(table, "columns").map(|(columns, _)| {
+            self.known_keys(columns, "`columns`", COLUMN_KEYS);
+            let mut column = |key| self.text(columns, key);
+            Columns {
+                embedding: column("embedding"),
+                truth: column("truth"),
+                trial: column("trial"),
+                id: column("id"),
+                preference: column("preference"),
+            }
+        });
+        let tunes = match self.text(table, "role") {
+            None => false,
+            Some((role, _)) if role == "test" => false,
+            Some((role, _)) if role == "tune" => true,
+            Some((role, origin)) => {
+                let problem = Problem::new(&origin, format!("`role` cannot be `{role}`"));
+                self.problems.push(problem.suggest(&role, ["test", "tune"]));
+                false
+            }
+        };
+        let Some((name, origin)) = name else {
+            if table.get("name").is_none() {
+                self.problems.push(Problem::new(origin, "[[data]] needs a `name`"));
+            }
+            return None;
+        };
+        Some(Data { name, loader: loader?, path, columns, tunes, origin })
+    }
+
+    fn tune(&mut self, root: &Table) -> Option<Tune> {
+        let (table, origin) = self.table(root, "tune")?;
+        self.known_keys(table, "[tune]", TUNE_KEYS);
+        for key in TUNE_KEYS {
+            if table.get(key).is_none() {
+                self.problems.push(Problem::new(origin, format!("[tune] needs `{key}`")));
+            }
+        }
+        Some(Tune { data: self.text(table, "data")?, metric: self.text(table, "metric")? })
+    }
+
+    fn pins(&mut self, root: &Table) -> Vec<Pin> {
+        let Some((table, _)) = self.table(root, "plugins") else { return Vec::new() };
+        self.known_keys(table, "[plugins]", PLUGINS_KEYS);
+        let Some((require, _)) = self.table(table, "require") else { return Vec::new() };
+        let mut pins = Vec::new();
+        for (key, _) in &require.0 {
+            let Some((hash, origin)) = self.text(require, &key.name) else { continue };
+            if is_pin(&hash) {
+                pins.push(Pin { library: key.name.clone(), hash, origin });
+            } else {
+                let text = format!("`{}` must be required as \"blake3:\" and 64 hexadecimal digits", key.name);
+                let help = "`compflow plugins --json` says which";
+                self.problems.push(Problem::new(&origin, text).help(help));
+            }
+        }
+        pins
+    }
+}

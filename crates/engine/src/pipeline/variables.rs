@@ -1,0 +1,54 @@
+//! `${NAME}` in paths.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Looks names up: what `${NAME}` stands for. Without a value unless made with [`new`](Self::new).
+#[derive(Clone)]
+pub struct Variables(Arc<Lookup>);
+
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Variables {
+    /// Names are looked up with this function.
+    pub fn new(value: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// A text with every `${NAME}` replaced; or the name of the first that has no value.
+    pub(crate) fn replace<'t>(&self, text: &'t str) -> Result<String, &'t str> {
+        let (mut replaced, mut left) = (String::new(), text);
+        while let Some((before, after)) = left.split_once("${") {
+            let Some((name, after)) = after.split_once('}') else { break };
+            replaced.push_str(before);
+            replaced.push_str(&(self.0)(name).ok_or(name)?);
+            left = after;
+        }
+        Ok(replaced + left)
+    }
+}
+
+impl Default for Variables {
+    fn default() -> Self {
+        Self::new(|_| None)
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Variables")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_may_refer_to_variables() {
+        let variables = Variables::new(|name| (name == "DATA").then(|| "/there".to_owned()));
+        assert_eq!(variables.replace("${DATA}/a-${DATA}.parquet"), Ok("/there/a-/there.parquet".to_owned()));
+        assert_eq!(variables.replace("$DATA/${a"), Ok("$DATA/${a".to_owned()));
+        assert_eq!(variables.replace("${DATA}/${NONE}"), Err("NONE"));
+    }
+}

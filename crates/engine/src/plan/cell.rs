@@ -1,0 +1,109 @@
+//! Cells: what a plan consists of.
+
+use std::collections::BTreeMap;
+
+use compflow_api::Flags;
+
+use super::seed::derive_seed;
+use super::{Plan, Variant};
+use crate::data::Trial;
+use crate::files::hash_parts;
+
+/// One clusterer variant on one trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// Indices in the plan.
+    pub(crate) data: usize,
+    pub(crate) trial: usize,
+    pub(crate) clusterer: usize,
+    pub(crate) variant: usize,
+    /// Whether the variant was settled by tuning and goes by the clusterer's plain name.
+    pub(crate) settled: bool,
+}
+
+impl Cell {
+    /// The trial that is clustered.
+    pub(crate) fn trial<'p>(&self, plan: &'p Plan) -> &'p Trial {
+        &plan.data[self.data].dataset.trials[self.trial]
+    }
+
+    /// What clusters it.
+    pub(crate) fn variant<'p>(&self, plan: &'p Plan) -> &'p Variant {
+        &plan.clusterers[self.clusterer].variants[self.variant]
+    }
+
+    /// The name in tables.
+    pub(crate) fn label<'p>(&self, plan: &'p Plan) -> &'p str {
+        if self.settled { &plan.clusterers[self.clusterer].name } else { &self.variant(plan).label }
+    }
+
+    /// The seed of all its randomness.
+    pub(crate) fn seed(&self, plan: &Plan) -> u64 {
+        let data = &plan.data[self.data];
+        let trial = self.trial(plan).number.to_string();
+        derive_seed(plan.seed, &[&data.name, &trial, &plan.clusterers[self.clusterer].name])
+    }
+
+    /// The key under which the outcome is kept: everything that it depends on, except the evaluators.
+    pub(crate) fn key(&self, plan: &Plan) -> String {
+        let (setting, clusterer) = (&plan.setting, &self.variant(plan).recipe);
+        let dataset = &plan.data[self.data].dataset;
+        let trial = self.trial(plan);
+        let truth = if clusterer.flags.contains(Flags::NEEDS_TRUTH) { &trial.truth_key } else { "" };
+        let composer = setting.composer.as_ref().map_or("", |composer| &composer.key);
+        let space = format!("{:?}", setting.space);
+        let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)].map(u64::to_le_bytes);
+        let texts = [&clusterer.key, composer, &space, &trial.key, truth];
+        hash_parts(texts.into_iter().map(str::as_bytes).chain(numbers.iter().map(|number| &number[..])))
+    }
+
+    /// How it is called in messages.
+    pub(crate) fn about(&self, plan: &Plan) -> String {
+        let data = &plan.data[self.data];
+        format!("{} trial {} {}", data.name, self.trial(plan).number, self.label(plan))
+    }
+}
+
+/// The variant that was chosen for a clusterer, by index.
+pub(crate) type Chosen = BTreeMap<usize, usize>;
+
+/// The cells of all data, clusterers and variants for which `wanted` says whether tuning has settled them.
+fn cells(plan: &Plan, wanted: impl Fn(usize, usize, usize) -> Option<bool>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (data, loaded) in plan.data.iter().enumerate() {
+        for (clusterer, planned) in plan.clusterers.iter().enumerate() {
+            for variant in 0..planned.variants.len() {
+                let Some(settled) = wanted(data, clusterer, variant) else { continue };
+                let trials = 0..loaded.dataset.trials.len();
+                cells.extend(trials.map(|trial| Cell { data, trial, clusterer, variant, settled }));
+            }
+        }
+    }
+    cells
+}
+
+/// The cells that settle grids.
+pub(crate) fn tuning_cells(plan: &Plan) -> Vec<Cell> {
+    let Some(tune) = &plan.tune else { return Vec::new() };
+    cells(plan, |data, clusterer, _| {
+        (data == tune.data && plan.clusterers[clusterer].variants.len() > 1).then_some(false)
+    })
+}
+
+/// The cells of the experiment itself, with the variant chosen for every clusterer that was tuned.
+pub(crate) fn test_cells(plan: &Plan, chosen: &Chosen) -> Vec<Cell> {
+    let tuned = plan.tune.is_some();
+    cells(plan, |data, clusterer, variant| {
+        let one = plan.clusterers[clusterer].variants.len() == 1;
+        match (plan.data[data].tunes, tuned && !one) {
+            (true, _) => None,
+            (false, false) => Some(false),
+            (false, true) => (chosen.get(&clusterer) == Some(&variant)).then_some(true),
+        }
+    })
+}
+
+/// To count cells before it is known which variant tuning chooses.
+pub(crate) fn assume_first(plan: &Plan) -> Chosen {
+    (0..plan.clusterers.len()).map(|clusterer| (clusterer, 0)).collect()
+}

@@ -1,0 +1,81 @@
+//! Everything about a pipeline that can be checked without reading its data.
+
+use compflow_api::{ForeignComposer, Level, Metric};
+
+use super::PlannedClusterer;
+use super::checker::Checker;
+use super::recipe::Recipe;
+use crate::data::source::DataSource;
+use crate::error::{Error, Result};
+use crate::pipeline::pins::PREFIX;
+use crate::pipeline::{Pin, Pipeline};
+use crate::plugin::factory::Factory;
+use crate::plugin::{LibraryFile, Registry, State, trust};
+use crate::problem::Problem;
+
+/// The components of a pipeline, all of which could be made, and its data, all of which could be opened.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) composer: Option<(Recipe, ForeignComposer)>,
+    pub(super) clusterers: Vec<PlannedClusterer>,
+    pub(super) evaluators: Vec<Recipe>,
+    /// Of all evaluators, in their order.
+    pub(super) metrics: Vec<Metric>,
+    /// The one that tunes.
+    pub(super) metric: Option<Metric>,
+    /// In the order of the pipeline's data.
+    pub(super) sources: Vec<DataSource>,
+}
+
+/// Makes every component and opens every file.
+///
+/// # Errors
+/// All problems at once, those of the file included.
+pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
+    let (contents, registry) = (&pipeline.contents, &factory.registry);
+    let mut problems = pipeline.problems.clone();
+    problems.extend(contents.pins.iter().filter_map(|pin| unmet(pin, registry)));
+    if registry.entries().next().is_none() && problems.is_empty() {
+        let folders: Vec<String> = registry.folders.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(Error::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
+    }
+    for file in registry.libraries.iter() {
+        if let State::Refused(reason) = &file.state {
+            factory.observer.log(Level::Warn, "", &format!("{} {reason}", file.path.display()));
+        }
+    }
+    let mut checker = Checker { factory, variables: &pipeline.variables, problems: &mut problems };
+    let composer = contents.composer.as_ref().and_then(|composer| checker.composer(composer));
+    let clusterers: Vec<PlannedClusterer> = contents
+        .clusterers
+        .iter()
+        .map(|clusterer| checker.clusterer(clusterer, contents, composer.as_ref().map(|(recipe, _)| recipe)))
+        .collect();
+    let (evaluators, metrics) = checker.evaluators(&contents.evaluators);
+    let all_made = evaluators.len() == contents.evaluators.len();
+    let metric = contents.tune.as_ref().and_then(|tune| checker.tune(tune, contents, &metrics, all_made));
+    let sources: Vec<Option<DataSource>> =
+        contents.data.iter().map(|data| checker.open(data, contents.seed)).collect();
+    if problems.is_empty() {
+        let sources = sources.into_iter().flatten().collect();
+        return Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources });
+    }
+    // A component that was told to stop says so, and that is no problem of the pipeline.
+    match factory.cancel.requested() {
+        true => Err(Error::Interrupted),
+        false => Err(Error::problems(problems, &pipeline.document.sources)),
+    }
+}
+
+/// What is wrong with a pin: there is no such library, or its content is another.
+fn unmet(pin: &Pin, registry: &Registry) -> Option<Problem> {
+    let named = |file: &&LibraryFile| trust::stem(&file.path) == Some(&pin.library);
+    let Some(file) = registry.libraries.iter().find(named) else {
+        let known: Vec<&str> = registry.libraries.iter().filter_map(|file| trust::stem(&file.path)).collect();
+        let text = format!("there is no library `{}`, and the pipeline requires it", pin.library);
+        return Some(Problem::new(&pin.origin, text).suggest(&pin.library, known));
+    };
+    let hash = file.hash().map_or_else(ToString::to_string, |hash| format!("{}{hash}", PREFIX));
+    let text = format!("library `{}` is {hash}, and the pipeline requires {}", pin.library, pin.hash);
+    (hash != pin.hash).then(|| Problem::new(&pin.origin, text).help(format!("it is {}", file.path.display())))
+}

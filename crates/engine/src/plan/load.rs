@@ -1,0 +1,88 @@
+//! Reading the data of a pipeline.
+
+use std::time::Instant;
+
+use compflow_api::{Composer, Level};
+
+use super::PlannedData;
+use super::check::Checked;
+use crate::data::dataset::Keep;
+use crate::data::{Dataset, Trial};
+use crate::error::{Error, Result};
+use crate::observer::Counted;
+use crate::pipeline::{Data, Pipeline};
+use crate::plugin::factory::Factory;
+use crate::problem::Problem;
+
+/// Reads all data that [`check`](super::check::check) has opened.
+///
+/// # Errors
+/// All problems with the data at once.
+pub(super) fn load(
+    pipeline: &Pipeline,
+    factory: &Factory,
+    checked: &mut Checked,
+    threads: usize,
+) -> Result<Vec<PlannedData>> {
+    let mut problems = Vec::new();
+    let mut loaded = Vec::new();
+    let sources = std::mem::take(&mut checked.sources);
+    let total = sources.len();
+    let progress = factory.observer.count(Counted::Data, total);
+    let evaluates = !pipeline.contents.evaluators.is_empty();
+    // The matrix is read only if somebody wants it whole.
+    let streamed =
+        checked.clusterers.iter().flat_map(|clusterer| &clusterer.variants).all(|variant| variant.streams);
+    let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
+    for (at, (source, data)) in sources.into_iter().zip(&pipeline.contents.data).enumerate() {
+        let started = Instant::now();
+        match source.read(keep, factory, threads) {
+            Ok(dataset) => {
+                let rows: usize = dataset.trials.iter().map(Trial::size).sum();
+                let seconds = started.elapsed().as_secs_f64();
+                let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
+                factory.observer.log(Level::Info, &data.name, &text);
+                check_dataset(&dataset, data, checked, evaluates, &mut problems);
+                loaded.push(PlannedData {
+                    name: data.name.clone(),
+                    tunes: data.tunes,
+                    dataset,
+                    streamed: streamed.then_some(source),
+                });
+            }
+            Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
+            Err(error) => {
+                let origin = data.path.as_ref().map_or(&data.origin, |(_, origin)| origin);
+                problems.push(Problem::new(origin, error.to_string()));
+            }
+        }
+        progress.advance(at as u64 + 1, total as u64);
+    }
+    if problems.is_empty() { Ok(loaded) } else { Err(Error::problems(problems, &pipeline.document.sources)) }
+}
+
+/// What can only be said once the data is there.
+fn check_dataset(dataset: &Dataset, data: &Data, checked: &Checked, evaluates: bool, problems: &mut Vec<Problem>) {
+    if let Some((recipe, composer)) = &checked.composer
+        && let Some(dim) = composer.dim()
+        && dim != dataset.dim
+    {
+        problems.push(Problem::new(
+            &data.origin,
+            format!(
+                "data `{}` has embeddings of length {}, and the composer `{}` is made for {dim}",
+                data.name, dataset.dim, recipe.name
+            ),
+        ));
+    }
+    if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
+        return;
+    }
+    let clusterer = checked.clusterers.iter().find(|clusterer| clusterer.knows_truth());
+    let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
+    if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
+        let text = format!("data `{}` has no true sets, and {who} them", data.name);
+        let help = "name the column: `columns = { embedding = …, truth = … }`";
+        problems.push(Problem::new(&data.origin, text).help(help));
+    }
+}

@@ -1,0 +1,37 @@
+//! Components that are known to accept their parameters.
+
+use compflow_api::{Flags, Kind, Space};
+
+use crate::plugin::factory::Factory;
+
+/// A component with its parameters as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) params: String,
+    /// Changes whenever what the component computes might.
+    pub(crate) key: String,
+    pub(crate) flags: Flags,
+}
+
+/// What is the same for all cells of a run.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) degree: usize,
+    pub(crate) space: Space,
+    pub(crate) composer: Option<Recipe>,
+    pub(crate) evaluators: Vec<Recipe>,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
+}
+
+impl Recipe {
+    /// Makes an instance.
+    ///
+    /// # Errors
+    /// Whatever the component says.
+    pub(crate) fn make(&self, factory: &Factory) -> compflow_api::Result<compflow_api::Instance> {
+        Ok(factory.create(self.kind, &self.name, &self.params, "")?.instance)
+    }
+}

@@ -1,0 +1,47 @@
+//! What a run may use of the machine.
+
+/// What a run may use; what is not given is taken from the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Resources {
+    /// How many cells may run at the same time; the number of cores if not given.
+    pub jobs: Option<usize>,
+    /// How many threads a cell may use; the cores that the jobs leave if not given.
+    pub threads: Option<usize>,
+    /// How many bytes all cells may use together; three quarters of the machine's if not given.
+    pub memory: Option<u64>,
+}
+
+impl Resources {
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.unwrap_or_else(cores)
+    }
+
+    /// How many threads may be used while nothing else runs.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(cores)
+    }
+
+    /// How many threads each of so many cells may use.
+    pub(super) fn threads_of_a_cell(&self, jobs: usize) -> usize {
+        self.threads.unwrap_or_else(|| (cores() / jobs).max(1))
+    }
+
+    pub(super) fn memory(&self) -> u64 {
+        self.memory.unwrap_or_else(memory_budget)
+    }
+}
+
+/// How many threads the machine runs at the same time.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How much memory may be used if nobody says otherwise: three quarters of the machine's.
+pub(crate) fn memory_budget() -> u64 {
+    const UNKNOWN: u64 = 8 << 30;
+    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    total.map_or(UNKNOWN, |kibibytes| kibibytes * 1024 / 4 * 3)
+}

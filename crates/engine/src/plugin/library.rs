@@ -1,0 +1,132 @@
+//! From a file to what it offers: all code that opens libraries, and all unsafe code of the engine.
+
+use std::ffi::c_void;
+use std::path::Path;
+
+use compflow_api::ForeignLibrary;
+use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi, RawStr};
+use libloading::{Library, Symbol};
+
+use crate::error::{Error, Result};
+
+/// Opens a library by its absolute path and reads its descriptor. The library is never closed again: its
+/// components, and threads and destructors it may have left behind, need its code until the process ends.
+///
+/// # Errors
+/// Why it is not used, naming versions where they matter; the caller names the file.
+pub fn open(path: &Path) -> Result<ForeignLibrary> {
+    // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
+    // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
+    let library =
+        unsafe { Library::new(path) }.map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
+    // It must stay loaded even if it is refused below: its constructors have run.
+    let library: &'static Library = Box::leak(Box::new(library));
+    // SAFETY: the datum is only read as 16 bytes of plain integers, which is what the symbol stands for.
+    let abi: Symbol<'_, *const RawAbi> = unsafe { library.get(ABI_SYMBOL) }
+        .map_err(|_| refused(format!("is no compflow plugin: it does not export `{ABI_SYMBOL}`")))?;
+    // SAFETY: the address of an exported datum is valid as long as the library is loaded; it may be unaligned if
+    // the library was not made by our api.
+    let abi = unsafe { abi.read_unaligned() };
+    check_abi(&abi)?;
+    // SAFETY: the magic says that the symbol is ours, hence of this type.
+    let entry: Symbol<'_, EntryFn> = unsafe { library.get(ENTRY_SYMBOL) }
+        .map_err(|_| refused(format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`")))?;
+    let mut reason = String::new();
+    // SAFETY: the ABI version has been checked, and the library is never closed; the sink is a `String`.
+    let described = unsafe { entry(take_text, std::ptr::from_mut(&mut reason).cast()) };
+    if described.is_null() {
+        return Err(refused(format!("failed to describe its components: {reason}")));
+    }
+    // SAFETY: as above.
+    unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
+}
+
+fn refused(reason: String) -> Error {
+    Error::Library(reason)
+}
+
+/// Appends a text to the `String` behind `sink_ctx`.
+///
+/// # Safety
+/// `sink_ctx` points to a `String` that nobody else uses meanwhile; `text` is valid for the call.
+unsafe extern "C" fn take_text(sink_ctx: *mut c_void, text: RawStr) {
+    if text.len == 0 {
+        // What an empty text points to is nobody's business.
+        return;
+    }
+    // SAFETY: the caller vouches for both.
+    let (reason, bytes) =
+        unsafe { (&mut *sink_ctx.cast::<String>(), std::slice::from_raw_parts(text.ptr, text.len as usize)) };
+    reason.push_str(&String::from_utf8_lossy(bytes));
+}
+
+fn check_abi(abi: &RawAbi) -> Result<()> {
+    if abi.magic != MAGIC {
+        let found = String::from_utf8_lossy(&abi.magic).escape_debug().to_string();
+        return Err(refused(format!(
+            "is no compflow plugin: `{ABI_SYMBOL}` begins with \"{found}\", not \"compflow\""
+        )));
+    }
+    if abi.abi_version != ABI_VERSION {
+        let older = if abi.abi_version < ABI_VERSION { "the plugin" } else { "compflow" };
+        return Err(refused(format!(
+            "was built for version {} of the plugin interface, and this compflow has version {ABI_VERSION}: \
+             rebuild {older} with the newer compflow-api",
+            abi.abi_version
+        )));
+    }
+    if abi.size < MIN_LIBRARY_SIZE {
+        return Err(refused(format!(
+            "has a truncated descriptor: {} bytes, at least {MIN_LIBRARY_SIZE} expected",
+            abi.size
+        )));
+    }
+    Ok(())
+}
+
+/// The loader's own words; the error itself only says that dlopen failed.
+fn cause(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Bytes that all libraries and the host have allocated and not freed, where the allocator counts them: a sanitizer's if
+/// one stands in, or glibc's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub fn allocated() -> Option<usize> {
+    use libloading::os::unix::{Library, Symbol};
+    // SAFETY: the sanitizers' interface declares the symbol so: <sanitizer/allocator_interface.h>.
+    let sanitizer: Result<Symbol<unsafe extern "C" fn() -> usize>, _> =
+        unsafe { Library::this().get("__sanitizer_get_current_allocated_bytes") };
+    if let Ok(allocated_bytes) = sanitizer {
+        // SAFETY: it only reads a counter, as does the other.
+        return Some(unsafe { allocated_bytes() });
+    }
+    // SAFETY: as above.
+    let info = unsafe { libc::mallinfo2() };
+    Some(info.uordblks + info.hblkhd)
+}
+
+/// Elsewhere nobody counts.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn allocated() -> Option<usize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_mismatch_names_both_numbers_and_which_side_to_rebuild() {
+        let refused =
+            |abi_version, size| check_abi(&RawAbi { magic: MAGIC, abi_version, size }).unwrap_err().to_string();
+        assert!(check_abi(&RawAbi { magic: MAGIC, abi_version: ABI_VERSION, size: 4096 }).is_ok());
+        assert_eq!(
+            refused(0, 56),
+            "was built for version 0 of the plugin interface, and this compflow has version 1: \
+             rebuild the plugin with the newer compflow-api"
+        );
+        assert!(refused(9, 56).contains("rebuild compflow with"));
+        assert_eq!(refused(1, 16), "has a truncated descriptor: 16 bytes, at least 56 expected");
+    }
+}

@@ -1,0 +1,173 @@
+//! Which components there are: the libraries on the search path, opened once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
+
+use super::{library, trust};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::files::{hash_file, plain};
+use crate::pipeline::Pins;
+use crate::pipeline::pins::PREFIX;
+use crate::problem::Problem;
+
+/// A library file and what became of it.
+#[derive(Debug)]
+pub struct LibraryFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What became of it.
+    pub state: State,
+    hash: OnceLock<Result<String>>,
+}
+
+/// What became of a library file.
+#[derive(Debug)]
+pub enum State {
+    /// Its components can be used.
+    Loaded(ForeignLibrary),
+    /// It is not used; the reason continues a sentence that begins with the file.
+    Refused(String),
+    /// A library of the same file name came earlier on the search path.
+    Shadowed(PathBuf),
+}
+
+impl LibraryFile {
+    /// Hash of the file's content, computed when it is first asked for.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn hash(&self) -> Result<&str, &Error> {
+        let hash = |path| hash_file(path, &Cancel::new()).map_err(|error| Error::Library(plain(&error)));
+        self.hash.get_or_init(|| hash(&self.path)).as_deref()
+    }
+
+    /// Opens it, if it may be.
+    fn open(&self, pins: &Pins) -> Result<ForeignLibrary> {
+        if let Some(reason) = trust::writable_by_anyone(&self.path) {
+            return Err(Error::Library(reason));
+        }
+        if let Some(pin) = trust::stem(&self.path).and_then(|name| pins.get(name)) {
+            let hash = format!("{PREFIX}{}", self.hash().map_err(Clone::clone)?);
+            if hash != *pin {
+                let reason = format!("is not loaded: the pipeline requires {pin}, and it is {hash}");
+                return Err(Error::Library(reason));
+            }
+        }
+        library::open(&self.path)
+    }
+}
+
+/// A component and the library it is from.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The component.
+    pub component: ForeignComponent,
+    /// Index in [`Registry::libraries`].
+    pub library: usize,
+}
+
+/// Every library found, and every component in them. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    /// The folders that were searched.
+    pub folders: Arc<[PathBuf]>,
+    /// In the order in which they were found.
+    pub libraries: Arc<[LibraryFile]>,
+    /// Several entries under one name are an error when that name is used.
+    components: Arc<BTreeMap<(Kind, String), Vec<Entry>>>,
+}
+
+impl Registry {
+    /// Opens every library in the folders that is named like a plugin.
+    pub fn scan(folders: &[PathBuf]) -> Self {
+        Self::scan_pinned(folders, &Pins::new())
+    }
+
+    /// Likewise, but a library that is pinned to another content is refused, before any of its code could run.
+    pub fn scan_pinned(folders: &[PathBuf], pins: &Pins) -> Self {
+        let mut libraries: Vec<LibraryFile> = Vec::new();
+        let mut components: BTreeMap<(Kind, String), Vec<Entry>> = BTreeMap::new();
+        let mut names: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
+        for folder in folders {
+            let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|path| trust::stem(path).is_some())
+                .collect();
+            files.sort();
+            for path in files {
+                let name = path.file_name().unwrap_or_default().to_owned();
+                let mut file = LibraryFile { path, state: State::Refused(String::new()), hash: OnceLock::new() };
+                file.state = match names.get(&name) {
+                    Some(first) => State::Shadowed(first.clone()),
+                    None => file.open(pins).map_or_else(|error| State::Refused(error.to_string()), State::Loaded),
+                };
+                names.entry(name).or_insert_with(|| file.path.clone());
+                if let State::Loaded(library) = &file.state {
+                    for component in &library.components {
+                        let entry = Entry { component: *component, library: libraries.len() };
+                        let key = (component.kind, component.name.to_owned());
+                        components.entry(key).or_default().push(entry);
+                    }
+                }
+                libraries.push(file);
+            }
+        }
+        Self { folders: folders.into(), libraries: libraries.into(), components: components.into() }
+    }
+
+    /// All components, by kind and name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.components.values().flatten()
+    }
+
+    /// The names of all components of a kind.
+    pub fn names(&self, kind: Kind) -> impl Iterator<Item = &str> + Clone {
+        self.components.keys().filter(move |(of, _)| *of == kind).map(|(_, name)| name.as_str())
+    }
+
+    /// The component of that kind and name.
+    ///
+    /// # Errors
+    /// A problem, still without a place, that says what there is instead.
+    pub fn find(&self, kind: Kind, name: &str) -> Result<Entry, Problem> {
+        match self.components.get(&(kind, name.to_owned())).map(Vec::as_slice) {
+            Some([entry]) => Ok(*entry),
+            Some(entries) => {
+                let files: Vec<String> =
+                    entries.iter().map(|entry| self.libraries[entry.library].path.display().to_string()).collect();
+                Err(Problem::without_place(format!(
+                    "{kind} `{name}` is offered by more than one library: {}",
+                    files.join(" and ")
+                ))
+                .help("remove one of them, or search another folder"))
+            }
+            None => Err(self.missing(kind, name)),
+        }
+    }
+
+    fn missing(&self, kind: Kind, name: &str) -> Problem {
+        let problem = Problem::without_place(format!("there is no {kind} named `{name}`"));
+        let refused: Vec<String> = self
+            .libraries
+            .iter()
+            .filter_map(|file| match &file.state {
+                State::Refused(reason) => Some(format!("{} {reason}", file.path.display())),
+                _ => None,
+            })
+            .collect();
+        let known: Vec<&str> = self.names(kind).collect();
+        if compflow_api::nearest(name, known.iter().copied()).is_none() && !refused.is_empty() {
+            return problem.help(format!("a library was refused: {}", refused.join("; ")));
+        }
+        if known.is_empty() {
+            return problem.help("no library offers any; `compflow plugins` lists what was searched");
+        }
+        problem.suggest(name, known)
+    }
+}

@@ -1,0 +1,114 @@
+//! What answers a component during one piece of work: the engine's side of the service table.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
+
+use compflow_api::{Error, Host, Instance, Kind, Level, Result};
+
+use super::factory::Factory;
+use crate::files::{display, plain};
+use crate::observer::Progress;
+
+/// Answers one component during one piece of work.
+pub(crate) struct ComponentHost<'a> {
+    factory: &'a Factory,
+    /// How the work is called in messages.
+    about: &'a str,
+    /// Who is told about progress.
+    progress: Option<Box<dyn Progress>>,
+    /// Hashes of what the component asked for: files and other components.
+    dependencies: Mutex<Vec<String>>,
+    /// Warnings so far, which are kept with the result.
+    warnings: Mutex<Vec<String>>,
+    /// Whether the key is already made under which the result is kept, so that it must depend on nothing more.
+    sealed: bool,
+}
+
+impl<'a> ComponentHost<'a> {
+    pub(crate) fn new(factory: &'a Factory, about: &'a str) -> Self {
+        Self {
+            factory,
+            about,
+            progress: None,
+            dependencies: Mutex::default(),
+            warnings: Mutex::default(),
+            sealed: false,
+        }
+    }
+
+    /// For work whose result is kept: everything that it depends on had to be asked for before.
+    pub(crate) fn sealed(factory: &'a Factory, about: &'a str) -> Self {
+        Self { sealed: true, ..Self::new(factory, about) }
+    }
+
+    /// The observer is told about progress.
+    #[must_use]
+    pub(crate) fn with_progress(mut self) -> Self {
+        self.progress = Some(self.factory.observer.work(self.about));
+        self
+    }
+
+    /// Hashes of what the component asked for.
+    pub(crate) fn into_dependencies(self) -> Vec<String> {
+        self.dependencies.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the component warned of.
+    pub(crate) fn into_warnings(self) -> Vec<String> {
+        self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_depend(&self) -> Result<()> {
+        if self.sealed {
+            return Err(Error::new(
+                "a component must ask for files and other components when it is created: \
+                 results are kept under what they depend on",
+            ));
+        }
+        Ok(())
+    }
+
+    fn depends_on(&self, hash: String) {
+        self.dependencies.lock().unwrap_or_else(PoisonError::into_inner).push(hash);
+    }
+}
+
+impl Host for ComponentHost<'_> {
+    fn log(&self, level: Level, text: &str) {
+        if level == Level::Warn {
+            self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+        }
+        self.factory.observer.log(level, self.about, text);
+    }
+
+    fn progress(&self, done: u64, total: u64) {
+        if let Some(progress) = &self.progress {
+            progress.advance(done, total);
+        }
+    }
+
+    fn cancel(&self) -> &AtomicU32 {
+        self.factory.cancel.flag()
+    }
+
+    fn input(&self, path: &str) -> Result<PathBuf> {
+        self.may_depend()?;
+        let absolute = self.factory.folder.join(Path::new(path));
+        let absolute = absolute.canonicalize().unwrap_or(absolute);
+        let hash = self
+            .factory
+            .inputs
+            .hash(&absolute, &self.factory.cancel)
+            .map_err(|error| Error::new(format!("{}: {}", display(&absolute), plain(&error))))?;
+        self.depends_on(hash);
+        Ok(absolute)
+    }
+
+    fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
+        self.may_depend()?;
+        let created = self.factory.create(kind, name, params, self.about)?;
+        self.depends_on(created.key);
+        Ok(created.instance)
+    }
+}

@@ -1,0 +1,17 @@
+//! What runs leave behind: tables, a record, and reading both back.
+
+mod read;
+mod record;
+mod recorded;
+mod run;
+mod scorer;
+pub mod statistics;
+mod summary;
+mod tables;
+
+pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
+pub use self::record::{HostRecord, LibraryRecord, MetricRecord, RunRecord};
+pub use self::recorded::{Means, RecordedRun, Trivial};
+pub use self::run::{Finished, RunOptions};
+pub use self::scorer::{Scorer, SetsRequest};
+pub use self::summary::Summary;

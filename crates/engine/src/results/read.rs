@@ -1,0 +1,413 @@
+//! A results folder, read back: what was run and its tables.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use compflow_api::Sets;
+use polars::prelude::*;
+
+use super::record::RunRecord;
+use super::statistics::Scores;
+use super::summary::Summary;
+use crate::error::{Error, Result};
+use crate::files::plain;
+
+/// What a run left behind, without its largest tables.
+#[derive(Debug)]
+pub struct Results {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What was run.
+    pub record: RunRecord,
+    /// `runs.parquet`.
+    pub runs: Vec<Run>,
+    /// `summary.parquet`.
+    pub summary: Vec<Summary>,
+    scores: Vec<Score>,
+}
+
+/// A row of `runs.parquet`.
+#[derive(Debug)]
+pub struct Run {
+    /// The data set.
+    pub data: String,
+    /// The trial's number.
+    pub trial: u32,
+    /// The clusterer, or a point of its grids.
+    pub clusterer: String,
+    /// How many examples.
+    pub n: u32,
+    /// How long it took, if it finished.
+    pub seconds: Option<f64>,
+    /// Whether it converged, if it finished.
+    pub converged: Option<bool>,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
+}
+
+#[derive(Debug)]
+struct Score {
+    data: String,
+    trial: u32,
+    clusterer: String,
+    metric: String,
+    value: f64,
+}
+
+/// The objective of one cell after every iteration, without those that are not finite.
+#[derive(Debug)]
+pub struct Trace {
+    /// The data set.
+    pub data: String,
+    /// The trial's number.
+    pub trial: u32,
+    /// The clusterer, or a point of its grids.
+    pub clusterer: String,
+    /// Iteration and objective.
+    pub points: Vec<(u32, f64)>,
+}
+
+/// The sets that one clusterer gave to the examples of one trial.
+#[derive(Debug)]
+pub struct TrialAssignments {
+    /// The clusterer, or a point of its grids.
+    pub clusterer: String,
+    /// The examples' identifiers.
+    pub ids: Vec<String>,
+    /// A set for each example.
+    pub sets: Sets,
+}
+
+impl Results {
+    /// Reads a results folder.
+    ///
+    /// # Errors
+    /// If it is none, or a table is missing or damaged.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join("run.json");
+        let bytes = std::fs::read(&path).map_err(|error| {
+            Error::request(format!("{} is no results folder: run.json: {}", folder.display(), plain(&error)))
+        })?;
+        let record: RunRecord = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::request(format!("{} is no record of a run: {error}", path.display())))?;
+        let runs = Table::open(folder, "runs")?;
+        let metrics = Table::open(folder, "metrics")?;
+        let summary = Table::open(folder, "summary")?;
+        let results = Self {
+            folder: folder.to_owned(),
+            record,
+            runs: runs.read(read_runs)?,
+            scores: metrics.read(read_scores)?,
+            summary: summary.read(read_summary)?,
+        };
+        if results.runs.is_empty() {
+            return Err(Error::request(format!("{} holds no cells", folder.display())));
+        }
+        Ok(results)
+    }
+
+    /// Whether a data set only settles grids.
+    fn tunes(&self, data: &str) -> bool {
+        let tables = self.record.pipeline.get("data").and_then(serde_json::Value::as_array);
+        tables.into_iter().flatten().any(|table| {
+            let text = |key: &str| table.get(key).and_then(serde_json::Value::as_str);
+            text("name") == Some(data) && text("role") == Some("tune")
+        })
+    }
+
+    /// The data of the experiment itself, in the order of the pipeline.
+    pub fn data(&self) -> Vec<&str> {
+        distinct(self.runs.iter().map(|run| run.data.as_str()))
+            .into_iter()
+            .filter(|data| !self.tunes(data))
+            .collect()
+    }
+
+    /// The clusterers of the experiment itself, in the order of the pipeline.
+    pub fn clusterers(&self) -> Vec<&str> {
+        let tested = self.runs.iter().filter(|run| !self.tunes(&run.data));
+        distinct(tested.map(|run| run.clusterer.as_str()))
+    }
+
+    /// The metrics, in the order of the evaluators.
+    pub fn metrics(&self) -> Vec<&str> {
+        distinct(self.summary.iter().map(|entry| entry.metric.as_str()))
+    }
+
+    /// Whether more of a metric is better; so it is for one that the record does not know.
+    pub fn larger_is_better(&self, metric: &str) -> bool {
+        self.record.metrics.iter().find(|known| known.name == metric).is_none_or(|known| known.larger_is_better)
+    }
+
+    /// Whether a clusterer is given the truth, or is a point of the grid of one that is.
+    pub fn is_oracle(&self, clusterer: &str) -> bool {
+        self.record.oracles.iter().any(|oracle| {
+            clusterer.strip_prefix(oracle.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        })
+    }
+
+    /// An entry of the results table.
+    pub fn entry(&self, data: &str, clusterer: &str, metric: &str) -> Option<&Summary> {
+        self.summary
+            .iter()
+            .find(|entry| entry.data == data && entry.clusterer == clusterer && entry.metric == metric)
+    }
+
+    /// A clusterer's scores by trial.
+    pub fn scores(&self, data: &str, clusterer: &str, metric: &str) -> Scores {
+        self.scores
+            .iter()
+            .filter(|score| score.data == data && score.clusterer == clusterer && score.metric == metric)
+            .map(|score| (score.trial as usize, score.value))
+            .collect()
+    }
+
+    /// The rows of one clusterer on one data set.
+    pub fn runs_of<'a>(&'a self, data: &'a str, clusterer: &'a str) -> impl Iterator<Item = &'a Run> {
+        self.runs.iter().filter(move |run| run.data == data && run.clusterer == clusterer)
+    }
+
+    /// Seconds by trial.
+    pub fn seconds(&self, data: &str, clusterer: &str) -> Scores {
+        self.runs_of(data, clusterer).filter_map(|run| Some((run.trial as usize, run.seconds?))).collect()
+    }
+
+    /// The trials of a data set, in their order.
+    pub fn trials(&self, data: &str) -> Vec<u32> {
+        let mut trials: Vec<u32> = self.runs.iter().filter(|run| run.data == data).map(|run| run.trial).collect();
+        trials.sort_unstable();
+        trials.dedup();
+        trials
+    }
+
+    /// How many examples a trial of a data set has; `None` if trials differ.
+    pub fn n(&self, data: &str) -> Option<u32> {
+        let mut sizes = self.runs.iter().filter(|run| run.data == data).map(|run| run.n);
+        let first = sizes.next()?;
+        sizes.all(|n| n == first).then_some(first)
+    }
+
+    /// What to call a data set: by its size as the paper does, unless that is not what tells it from the others.
+    pub fn heading(&self, data: &str) -> String {
+        let sizes: Vec<(&str, Option<u32>)> = self.data().into_iter().map(|data| (data, self.n(data))).collect();
+        heading(data, &sizes)
+    }
+
+    /// The convergence traces of the experiment itself. Runs of earlier versions have none.
+    ///
+    /// # Errors
+    /// If the table is damaged.
+    pub fn traces(&self) -> Result<Vec<Trace>> {
+        if !self.folder.join("traces.parquet").exists() {
+            return Ok(Vec::new());
+        }
+        let mut traces = Table::open(&self.folder, "traces")?.read(read_traces)?;
+        traces.retain(|trace| !self.tunes(&trace.data));
+        Ok(traces)
+    }
+
+    /// What every clusterer found in one trial.
+    ///
+    /// # Errors
+    /// If the table is missing or damaged.
+    pub fn assignments(&self, data: &str, trial: u32) -> Result<Vec<TrialAssignments>> {
+        Table::open_columns(&self.folder, "assignments", &["data", "trial", "clusterer", "id", "clusters"])?
+            .read(|frame| read_assignments(frame, data, trial))
+    }
+}
+
+/// `n = 150`, or the name where sizes differ within a data set or not between them. `sizes` is of all data sets.
+pub fn heading(data: &str, sizes: &[(&str, Option<u32>)]) -> String {
+    let n = sizes.iter().find(|(name, _)| *name == data).and_then(|(_, n)| *n);
+    match n {
+        Some(n) if sizes.iter().filter(|(_, other)| *other == Some(n)).count() == 1 => format!("n = {n}"),
+        _ => data.to_owned(),
+    }
+}
+
+/// Every value once, in the order of first appearance.
+pub fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for value in values {
+        // Equal values come together, so the last one seen is the likeliest.
+        if seen.last() != Some(&value) && !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// A Parquet table and how it is called in messages.
+struct Table {
+    path: PathBuf,
+    frame: DataFrame,
+}
+
+impl Table {
+    fn open(folder: &Path, name: &str) -> Result<Self> {
+        Self::open_columns(folder, name, &[])
+    }
+
+    /// Only some columns; none means all.
+    fn open_columns(folder: &Path, name: &str, columns: &[&str]) -> Result<Self> {
+        let path = folder.join(format!("{name}.parquet"));
+        let file = File::open(&path).map_err(|error| {
+            Error::request(format!("{}: {}; has the run finished?", path.display(), plain(&error)))
+        })?;
+        let columns = (!columns.is_empty()).then(|| columns.iter().map(|&column| column.to_owned()).collect());
+        let frame =
+            ParquetReader::new(file).with_columns(columns).finish().map_err(|error| damaged(&path, &error))?;
+        Ok(Self { path, frame })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&DataFrame) -> PolarsResult<T>) -> Result<T> {
+        read(&self.frame).map_err(|error| damaged(&self.path, &error))
+    }
+}
+
+fn damaged(path: &Path, error: &PolarsError) -> Error {
+    let text = error.to_string();
+    let text = text.lines().next().unwrap_or_default();
+    Error::request(format!("{} is not a table of a run: {text}; run the pipeline again", path.display()))
+}
+
+fn texts(frame: &DataFrame, name: &str) -> PolarsResult<Vec<String>> {
+    Ok(frame.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
+}
+
+fn whole(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<u32>>> {
+    Ok(frame.column(name)?.u32()?.iter().collect())
+}
+
+fn floats(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<f64>>> {
+    Ok(frame.column(name)?.f64()?.iter().collect())
+}
+
+fn flags(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<bool>>> {
+    Ok(frame.column(name)?.bool()?.iter().collect())
+}
+
+fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
+    let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
+    let (n, seconds, converged) = (whole(frame, "n")?, floats(frame, "seconds")?, flags(frame, "converged")?);
+    let errors: Vec<Option<String>> =
+        frame.column("error")?.str()?.iter().map(|text| text.map(str::to_owned)).collect();
+    let names = data.into_iter().zip(clusterer);
+    Ok(names
+        .enumerate()
+        .map(|(at, (data, clusterer))| Run {
+            data,
+            clusterer,
+            trial: trial[at].unwrap_or_default(),
+            n: n[at].unwrap_or_default(),
+            seconds: seconds[at],
+            converged: converged[at],
+            error: errors[at].clone(),
+        })
+        .collect())
+}
+
+fn read_scores(frame: &DataFrame) -> PolarsResult<Vec<Score>> {
+    let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
+    let (metric, value) = (texts(frame, "metric")?, floats(frame, "value")?);
+    let names = data.into_iter().zip(clusterer).zip(metric);
+    Ok(names
+        .enumerate()
+        .filter_map(|(at, ((data, clusterer), metric))| {
+            Some(Score { data, trial: trial[at]?, clusterer, metric, value: value[at]? })
+        })
+        .collect())
+}
+
+fn read_summary(frame: &DataFrame) -> PolarsResult<Vec<Summary>> {
+    let (data, clusterer, metric) = (texts(frame, "data")?, texts(frame, "clusterer")?, texts(frame, "metric")?);
+    let (trials, mean, se) = (whole(frame, "trials")?, floats(frame, "mean")?, floats(frame, "se")?);
+    let (best, p_vs_best) = (flags(frame, "best")?, floats(frame, "p_vs_best")?);
+    let names = data.into_iter().zip(clusterer).zip(metric);
+    Ok(names
+        .enumerate()
+        .map(|(at, ((data, clusterer), metric))| Summary {
+            data,
+            clusterer,
+            metric,
+            trials: trials[at].unwrap_or_default() as usize,
+            mean: mean[at].unwrap_or(f64::NAN),
+            se: se[at],
+            best: best[at].unwrap_or_default(),
+            p_vs_best: p_vs_best[at],
+        })
+        .collect())
+}
+
+fn read_traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
+    let (data, clusterer) = (frame.column("data")?.str()?, frame.column("clusterer")?.str()?);
+    let (trial, iteration) = (frame.column("trial")?.u32()?, frame.column("iteration")?.u32()?);
+    let objective = frame.column("objective")?.f64()?;
+    let mut traces: Vec<Trace> = Vec::new();
+    let rows = data.iter().zip(trial.iter()).zip(clusterer.iter()).zip(iteration.iter()).zip(objective.iter());
+    for ((((data, trial), clusterer), iteration), objective) in rows {
+        let (Some(data), Some(trial), Some(clusterer), Some(iteration)) = (data, trial, clusterer, iteration)
+        else {
+            continue;
+        };
+        let same = |last: &Trace| last.data == data && last.trial == trial && last.clusterer == clusterer;
+        if !traces.last().is_some_and(same) {
+            let (data, clusterer) = (data.to_owned(), clusterer.to_owned());
+            traces.push(Trace { data, trial, clusterer, points: Vec::new() });
+        }
+        if let (Some(trace), Some(objective)) = (traces.last_mut(), objective.filter(|value| value.is_finite())) {
+            trace.points.push((iteration, objective));
+        }
+    }
+    Ok(traces)
+}
+
+fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<Vec<TrialAssignments>> {
+    let (names, trials) = (frame.column("data")?.str()?, frame.column("trial")?.u32()?);
+    let (clusterers, clusters) = (frame.column("clusterer")?.str()?, frame.column("clusters")?.list()?);
+    let ids = frame.column("id")?.cast(&DataType::String)?;
+    let ids = ids.str()?;
+    let mut found: BTreeMap<usize, TrialAssignments> = BTreeMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for (row, (name, number)) in names.iter().zip(trials.iter()).enumerate() {
+        if name != Some(data) || number != Some(trial) {
+            continue;
+        }
+        let clusterer = clusterers.get(row).unwrap_or_default();
+        let at = order.iter().position(|known| *known == clusterer).unwrap_or_else(|| {
+            order.push(clusterer);
+            order.len() - 1
+        });
+        let cell = found.entry(at).or_insert_with(|| TrialAssignments {
+            clusterer: clusterer.to_owned(),
+            ids: Vec::new(),
+            sets: Sets::default(),
+        });
+        let set = clusters.get_as_series(row);
+        let set: Vec<u32> =
+            set.iter().flat_map(|set| set.u32().into_iter().flat_map(|set| set.iter().flatten())).collect();
+        cell.ids.push(ids.get(row).unwrap_or_default().to_owned());
+        cell.sets.push(&set);
+    }
+    Ok(found.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_called_by_its_size_where_that_tells_it_from_the_others() {
+        let sizes = [("small", Some(150)), ("large", Some(750))];
+        assert_eq!(heading("small", &sizes), "n = 150");
+        let sizes = [("clean", Some(150)), ("noisy", Some(150)), ("mixed", None)];
+        assert_eq!(heading("clean", &sizes), "clean");
+        assert_eq!(heading("mixed", &sizes), "mixed");
+    }
+
+    #[test]
+    fn distinct_keeps_the_order_of_first_appearance() {
+        assert_eq!(distinct(["b", "b", "a", "b"].into_iter()), ["b", "a"]);
+    }
+}

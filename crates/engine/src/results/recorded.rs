@@ -1,0 +1,161 @@
+//! The data of an earlier run, read again: the tables hold what was found, not what it was found in.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use compflow_api::{Kind, Sets, Space};
+
+use super::record::RunRecord;
+use super::statistics::mean;
+use crate::cancel::Cancel;
+use crate::data::Dataset;
+use crate::data::dataset::Keep;
+use crate::error::{Error, Result};
+use crate::files::{display, plain};
+use crate::observer::Observer;
+use crate::pipeline::{Pipeline, Variables};
+use crate::plan::checker::Checker;
+use crate::plan::resources::{cores, memory_budget};
+use crate::plugin::Registry;
+use crate::plugin::factory::Factory;
+use crate::run::evaluate::evaluate;
+
+/// A recorded pipeline and the libraries that are here now.
+#[derive(Debug)]
+pub struct RecordedRun<'r> {
+    record: &'r RunRecord,
+    factory: Factory,
+    pipeline: Pipeline,
+}
+
+/// Two clusterings that look at nothing: what any score has to be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trivial {
+    /// Every example is a cluster of its own.
+    AllAlone,
+    /// All examples are one cluster.
+    OneCluster,
+}
+
+impl Trivial {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::AllAlone, Self::OneCluster];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllAlone => "all alone",
+            Self::OneCluster => "one cluster",
+        }
+    }
+
+    fn sets(self, n: usize) -> Sets {
+        let labels: Vec<u32> = match self {
+            Self::AllAlone => (0..n as u32).collect(),
+            Self::OneCluster => vec![0; n],
+        };
+        Sets::singletons(&labels)
+    }
+}
+
+/// Mean scores by metric.
+pub type Means = BTreeMap<String, f64>;
+
+impl<'r> RecordedRun<'r> {
+    /// Finds the components of a recorded run in the libraries of these folders.
+    pub fn new(
+        record: &'r RunRecord,
+        folders: &[PathBuf],
+        variables: Variables,
+        observer: &Arc<dyn Observer>,
+        cancel: &Cancel,
+    ) -> Self {
+        let pipeline = Pipeline::recorded(&record.pipeline, &record.name, &record.folder, variables);
+        let registry = Registry::scan_pinned(folders, &pipeline.pins());
+        let factory = Factory::new(&registry, &record.folder, observer, cancel, memory_budget());
+        Self { record, factory, pipeline }
+    }
+
+    /// Where the run took distances.
+    pub fn space(&self) -> Space {
+        self.pipeline.contents.space
+    }
+
+    /// Reads a data set as the run did.
+    ///
+    /// # Errors
+    /// If it is gone, has changed, or cannot be read any more.
+    pub fn data(&self, name: &str) -> Result<Dataset> {
+        let data = self.pipeline.contents.data.iter().find(|data| data.name == name);
+        let data = data.ok_or_else(|| Error::data(format!("the recorded pipeline has no data `{name}`")))?;
+        if data.path.is_some() && !self.record.folder.is_absolute() {
+            return Err(Error::data("run.json does not say where the data was; run the pipeline again"));
+        }
+        let mut problems = Vec::new();
+        let mut checker =
+            Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems };
+        let source = checker.open(data, self.record.seed);
+        // Files that are missing are problems, and leave a source of none.
+        let Some(source) = source.filter(|_| problems.is_empty()) else {
+            let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
+            return Err(Error::data(texts.join("; ")));
+        };
+        if data.path.is_none() && !self.has_library_of(&data.loader.component) {
+            let loader = &data.loader.component;
+            return Err(Error::data(format!("the library of the loader `{loader}` has changed since the run")));
+        }
+        for file in source.files.iter().flatten() {
+            let hash = self.factory.inputs.hash(file, &self.factory.cancel);
+            let hash = hash.map_err(|error| Error::data(plain(&error)))?;
+            if self.record.inputs.get(&file.display().to_string()).is_some_and(|recorded| *recorded != hash) {
+                return Err(Error::data(format!("{} has changed since the run", display(file))));
+            }
+        }
+        source.read(Keep::Matrix, &self.factory, cores())
+    }
+
+    /// Whether a loader that makes data up is the one that did.
+    fn has_library_of(&self, loader: &str) -> bool {
+        let registry = &self.factory.registry;
+        let file = registry.find(Kind::Loader, loader).ok().map(|entry| &registry.libraries[entry.library]);
+        let hash = file.and_then(|file| file.hash().ok());
+        self.record.libraries.iter().any(|library| Some(library.blake3.as_str()) == hash)
+    }
+
+    /// The mean scores of the trivial clusterings by metric, with the run's own evaluators.
+    ///
+    /// # Errors
+    /// If an evaluator is gone or fails, or the data has no true sets.
+    pub fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<Means> {
+        let mut problems = Vec::new();
+        let (evaluators, _) =
+            Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems }
+                .evaluators(&self.pipeline.contents.evaluators);
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(Error::Component(problem.text));
+        }
+        let mut scores: BTreeMap<String, BTreeMap<usize, f64>> = BTreeMap::new();
+        for (at, trial) in dataset.trials.iter().enumerate() {
+            let truth = trial.truth.as_ref().ok_or_else(|| Error::data("the data has no true sets"))?;
+            let found = which.sets(trial.size());
+            for recipe in &evaluators {
+                for (metric, value) in evaluate(&self.factory, recipe, truth, &found, which.name())? {
+                    scores.entry(metric).or_default().insert(at, value);
+                }
+            }
+        }
+        Ok(scores.into_iter().map(|(metric, scores)| (metric, mean(&scores))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trivial_clusterings_are_trivial() {
+        assert_eq!(Trivial::AllAlone.sets(3), Sets::singletons(&[0, 1, 2]));
+        assert_eq!(Trivial::OneCluster.sets(3), Sets::singletons(&[0, 0, 0]));
+    }
+}

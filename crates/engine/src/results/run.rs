@@ -1,0 +1,93 @@
+//! From a plan to a results folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::record::{RunRecord, write_record};
+use super::summary::{Summary, summarize};
+use super::tables;
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::observer::Observer;
+use crate::plan::Plan;
+use crate::run::cache::Cache;
+use crate::run::execute::{Computed, Shared, compute_all};
+use crate::run::folder::{ResultsFolder, unwritable};
+use crate::run::row::Row;
+
+/// How to run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunOptions {
+    /// Computes everything again, whatever is kept.
+    pub fresh: bool,
+    /// A method that did not converge has failed.
+    pub strict: bool,
+}
+
+/// What a run leaves in memory.
+#[derive(Debug)]
+pub struct Finished {
+    /// The results table.
+    pub summary: Vec<Summary>,
+    /// Whether the end was requested before all cells were done.
+    pub interrupted: bool,
+    rows: Vec<Row>,
+}
+
+impl Finished {
+    /// How many cells there are.
+    pub fn cells(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many have an outcome.
+    pub fn done(&self) -> usize {
+        self.rows.iter().filter(|row| row.outcome.is_some()).count()
+    }
+
+    /// How many failed.
+    pub fn failed(&self) -> usize {
+        self.rows.iter().filter(|row| row.error.is_some()).count()
+    }
+
+    /// How many were kept from an earlier run.
+    pub fn kept(&self) -> usize {
+        self.rows.iter().filter(|row| row.kept).count()
+    }
+}
+
+impl Plan {
+    /// Runs everything that is not kept from an earlier run, and writes the tables into the folder `out`. That cells
+    /// failed is no error, nor that the end was requested: the tables have what there is.
+    ///
+    /// # Errors
+    /// If the results folder cannot be used, or the tables cannot be written.
+    pub fn run(
+        self: &Arc<Self>,
+        out: &Path,
+        options: RunOptions,
+        observer: &Arc<dyn Observer>,
+        cancel: &Cancel,
+    ) -> Result<Finished> {
+        let folder = ResultsFolder::open(out, &self.name)?;
+        let cache = Cache::open(out).map_err(|error| unwritable(out, &error))?;
+        let mut record = RunRecord::new(self, options.strict);
+        if !out.join("run.json").exists() {
+            // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.
+            write_record(out, &record).map_err(|error| unwritable(out, &error))?;
+        }
+        let Computed { rows, chosen, interrupted } = compute_all(&Arc::new(Shared {
+            plan: self.clone(),
+            factory: self.factory.watched_by(observer, cancel),
+            cache,
+            fresh: options.fresh,
+            strict: options.strict,
+        }));
+        record.finish(self, &rows, &chosen, interrupted);
+        let summary = summarize(self, &rows);
+        tables::write(self, &rows, &summary, out)?;
+        write_record(out, &record).map_err(|error| unwritable(out, &error))?;
+        drop(folder);
+        Ok(Finished { rows, summary, interrupted })
+    }
+}

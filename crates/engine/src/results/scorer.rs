@@ -1,0 +1,94 @@
+//! Scoring sets that are in files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compflow_api::{ForeignLoader, Kind, LoadRequest, Loader, Services, Sets};
+
+use crate::cancel::Cancel;
+use crate::data::Dataset;
+use crate::data::dataset::{Builder, Keep};
+use crate::error::{Error, Result};
+use crate::observer::Observer;
+use crate::plan::Recipe;
+use crate::plugin::Registry;
+use crate::plugin::factory::Factory;
+use crate::plugin::services::ComponentHost;
+use crate::run::evaluate::evaluate;
+
+/// Reads sets, and scores them with evaluators.
+#[derive(Debug)]
+pub struct Scorer {
+    factory: Factory,
+}
+
+/// Which sets to read.
+#[derive(Debug, Clone)]
+pub struct SetsRequest<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The loader that reads it.
+    pub loader: &'a str,
+    /// The loader's parameters.
+    pub params: serde_json::Value,
+    /// The column of sets.
+    pub column: &'a str,
+    /// The column of trials.
+    pub trial: Option<&'a str>,
+    /// The column of identifiers.
+    pub id: Option<&'a str>,
+}
+
+impl Scorer {
+    /// A scorer with the components of these libraries; paths in parameters are relative to `folder`.
+    pub fn new(registry: &Registry, folder: PathBuf, observer: &Arc<dyn Observer>, cancel: &Cancel) -> Self {
+        Self { factory: Factory::new(registry, &folder, observer, cancel, u64::MAX) }
+    }
+
+    /// Reads sets; they are the truth of the data set. `about` is how the file is called in messages.
+    ///
+    /// # Errors
+    /// If the file or a column cannot be read. What the loader says itself names the file.
+    pub fn read(&self, request: &SetsRequest<'_>, about: &str) -> Result<Dataset> {
+        let params = request.params.to_string();
+        let created = self.factory.create(Kind::Loader, request.loader, &params, request.loader);
+        let loader = created.and_then(|created| ForeignLoader::try_from(created.instance));
+        let loader = loader.map_err(|error| Error::from(error).context(about))?;
+        let columns = LoadRequest {
+            path: Some(request.path),
+            truth: Some(request.column),
+            trial: request.trial,
+            id: request.id,
+            ..LoadRequest::default()
+        };
+        let host = ComponentHost::new(&self.factory, about);
+        let batches = loader.load(&columns, &Services { host: &host, ..Services::none() })?;
+        let mut builder = Builder::new(Keep::Nothing, u64::MAX);
+        builder.read(batches, &self.factory.cancel).map_err(|error| error.context(about))?;
+        builder.finish().map_err(|error| error.context(about))
+    }
+
+    /// Makes an evaluator without parameters.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it needs parameters.
+    pub fn evaluator(&self, name: &str) -> Result<Recipe> {
+        let created = self.factory.create(Kind::Evaluator, name, "{}", name)?;
+        let flags = created.instance.component().flags();
+        Ok(Recipe {
+            kind: Kind::Evaluator,
+            name: name.to_owned(),
+            params: "{}".to_owned(),
+            key: created.key,
+            flags,
+        })
+    }
+
+    /// Scores sets: metrics and their values.
+    ///
+    /// # Errors
+    /// Whatever the evaluator says, and a score that is not a number.
+    pub fn score(&self, evaluator: &Recipe, truth: &Sets, predicted: &Sets) -> Result<Vec<(String, f64)>> {
+        Ok(evaluate(&self.factory, evaluator, truth, predicted, &evaluator.name)?)
+    }
+}

@@ -1,0 +1,328 @@
+//! The six tables of a run, as Polars dataframes written to Parquet.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::Path;
+
+use polars::prelude::*;
+
+use super::summary::Summary;
+use crate::data::Ids;
+use crate::error::{Error, Result};
+use crate::files::{Staged, plain};
+use crate::plan::Plan;
+use crate::run::Outcome;
+use crate::run::row::Row;
+
+/// Writes all tables. Each appears whole or not at all, and none before all are written.
+///
+/// # Errors
+/// Naming the table that could not be written.
+pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<()> {
+    let assignments = Assignments::new(plan, rows);
+    let parts = assignments.parts();
+    let tables: [(&str, Parts<'_>); 6] = [
+        ("runs", once(|| runs(plan, rows))),
+        ("metrics", once(|| metrics(plan, rows))),
+        ("summary", once(|| summary(entries))),
+        ("assignments", Box::new(parts.iter().map(|part| assignments.table(part)))),
+        ("clusters", once(|| clusters(plan, rows))),
+        ("traces", once(|| traces(plan, rows))),
+    ];
+    let mut staged = Vec::new();
+    for (name, mut parts) in tables {
+        let written = Staged::write(&folder.join(format!("{name}.parquet")), true, |file| {
+            write_parts(file, &mut parts).map_err(std::io::Error::other)
+        });
+        staged.push((name, written.map_err(|error| unwritable(folder, name, &error))?));
+    }
+    let commit = |(name, staged): (_, Staged)| staged.commit().map_err(|error| unwritable(folder, name, &error));
+    staged.into_iter().try_for_each(commit)
+}
+
+/// A table in parts with the same columns, at least one, each made when it is written.
+type Parts<'a> = Box<dyn Iterator<Item = PolarsResult<DataFrame>> + 'a>;
+
+fn once<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + 'a) -> Parts<'a> {
+    Box::new(std::iter::once_with(table))
+}
+
+fn write_parts(file: &mut impl std::io::Write, parts: &mut Parts<'_>) -> PolarsResult<()> {
+    let mut writer = None;
+    for part in parts {
+        let part = part?;
+        if writer.is_none() {
+            writer = Some(ParquetWriter::new(&mut *file).batched(part.schema())?);
+        }
+        if let Some(writer) = &mut writer {
+            writer.write_batch(&part)?;
+        }
+    }
+    writer.map_or(Ok(()), |writer| writer.finish().map(|_| ()))
+}
+
+fn unwritable(folder: &Path, name: &str, error: &std::io::Error) -> Error {
+    Error::run(format!(
+        "{}: {name}.parquet cannot be written: {}; finished cells are kept, run again to continue",
+        folder.display(),
+        plain(error)
+    ))
+}
+
+/// `data`, `trial` and `clusterer`, which join the tables; every row of `rows` as often as `times` says.
+fn join_columns<'a>(plan: &'a Plan, rows: impl Iterator<Item = (&'a Row, usize)>) -> Vec<Column> {
+    let (mut data, mut trial, mut clusterer) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, times) in rows {
+        let loaded = &plan.data[row.cell.data];
+        data.extend(std::iter::repeat_n(loaded.name.as_str(), times));
+        trial.extend(std::iter::repeat_n(row.cell.trial(plan).number, times));
+        clusterer.extend(std::iter::repeat_n(row.cell.label(plan), times));
+    }
+    vec![
+        Column::new("data".into(), data),
+        Column::new("trial".into(), trial),
+        Column::new("clusterer".into(), clusterer),
+    ]
+}
+
+fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let mut columns = join_columns(plan, rows.iter().map(|row| (row, 1)));
+    let outcomes = || rows.iter().map(|row| row.outcome.as_ref());
+    let diagnostics = || outcomes().map(|outcome| outcome.map(|outcome| &outcome.clustering.diagnostics));
+    let counted = |several: bool| -> Vec<Option<u32>> {
+        outcomes()
+            .map(|outcome| {
+                let assigned = &outcome?.clustering.assignments;
+                let count = match several {
+                    true => assigned.iter().filter(|set| set.len() > 1).collect::<HashSet<_>>().len(),
+                    false => assigned.values().iter().collect::<HashSet<_>>().len(),
+                };
+                Some(count as u32)
+            })
+            .collect()
+    };
+    let dataset = |row: &Row| &plan.data[row.cell.data].dataset;
+    let status = |row: &Row| match (&row.outcome, &row.error) {
+        (_, Some(_)) => "failed",
+        (Some(_), None) => "ok",
+        (None, None) => "interrupted",
+    };
+    columns.extend([
+        Column::new(
+            "params".into(),
+            rows.iter().map(|row| row.cell.variant(plan).params.as_str()).collect::<Vec<_>>(),
+        ),
+        Column::new("n".into(), rows.iter().map(|row| row.cell.trial(plan).size() as u32).collect::<Vec<_>>()),
+        Column::new("dim".into(), rows.iter().map(|row| dataset(row).dim as u32).collect::<Vec<_>>()),
+        Column::new("seed".into(), rows.iter().map(|row| row.cell.seed(plan) as i64).collect::<Vec<_>>()),
+        Column::new("seconds".into(), outcomes().map(|outcome| Some(outcome?.seconds)).collect::<Vec<_>>()),
+        Column::new("peak_bytes".into(), outcomes().map(|outcome| Some(outcome?.peak_bytes)).collect::<Vec<_>>()),
+        Column::new("iterations".into(), diagnostics().map(|found| Some(found?.iterations)).collect::<Vec<_>>()),
+        Column::new("converged".into(), diagnostics().map(|found| Some(found?.converged)).collect::<Vec<_>>()),
+        Column::new(
+            "objective".into(),
+            diagnostics()
+                .map(|found| found.map(|found| found.objective).filter(|value| !value.is_nan()))
+                .collect::<Vec<_>>(),
+        ),
+        Column::new("singletons".into(), counted(false)),
+        Column::new("compositions".into(), counted(true)),
+        Column::new("status".into(), rows.iter().map(status).collect::<Vec<_>>()),
+        Column::new("error".into(), rows.iter().map(|row| row.error.as_deref()).collect::<Vec<_>>()),
+    ]);
+    DataFrame::new(rows.len(), columns)
+}
+
+fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let scores: Vec<Vec<(String, f64)>> = rows
+        .iter()
+        .map(|row| {
+            let trial = row.cell.trial(plan);
+            let outcome = row.outcome.iter();
+            outcome.flat_map(|outcome| outcome.scores(&plan.setting, trial).cloned()).collect()
+        })
+        .collect();
+    let mut columns = join_columns(plan, rows.iter().zip(&scores).map(|(row, scores)| (row, scores.len())));
+    let flat = || scores.iter().flatten();
+    columns.extend([
+        Column::new("metric".into(), flat().map(|(name, _)| name.as_str()).collect::<Vec<_>>()),
+        Column::new("value".into(), flat().map(|(_, value)| *value).collect::<Vec<_>>()),
+    ]);
+    DataFrame::new(flat().count(), columns)
+}
+
+/// The objective after every iteration; a method that has none has no rows.
+fn traces(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let trace =
+        |row: &Row| row.outcome.as_ref().map_or_else(Vec::new, |found| found.clustering.diagnostics.trace.clone());
+    let traces: Vec<Vec<f64>> = rows.iter().map(trace).collect();
+    let mut columns = join_columns(plan, rows.iter().zip(&traces).map(|(row, trace)| (row, trace.len())));
+    let iterations: Vec<u32> = traces.iter().flat_map(|trace| 1..=trace.len() as u32).collect();
+    let objectives = traces.iter().flatten().map(|value| Some(*value).filter(|value| !value.is_nan()));
+    let height = iterations.len();
+    columns.push(Column::new("iteration".into(), iterations));
+    columns.push(Column::new("objective".into(), objectives.collect::<Vec<Option<f64>>>()));
+    DataFrame::new(height, columns)
+}
+
+fn summary(entries: &[Summary]) -> PolarsResult<DataFrame> {
+    DataFrame::new(
+        entries.len(),
+        vec![
+            Column::new("data".into(), entries.iter().map(|entry| entry.data.as_str()).collect::<Vec<_>>()),
+            Column::new(
+                "clusterer".into(),
+                entries.iter().map(|entry| entry.clusterer.as_str()).collect::<Vec<_>>(),
+            ),
+            Column::new("metric".into(), entries.iter().map(|entry| entry.metric.as_str()).collect::<Vec<_>>()),
+            Column::new("trials".into(), entries.iter().map(|entry| entry.trials as u32).collect::<Vec<_>>()),
+            Column::new("mean".into(), entries.iter().map(|entry| entry.mean).collect::<Vec<_>>()),
+            Column::new("se".into(), entries.iter().map(|entry| entry.se).collect::<Vec<_>>()),
+            Column::new("best".into(), entries.iter().map(|entry| entry.best).collect::<Vec<_>>()),
+            Column::new("p_vs_best".into(), entries.iter().map(|entry| entry.p_vs_best).collect::<Vec<_>>()),
+        ],
+    )
+}
+
+/// A column of lists of numbers.
+fn lists<'a>(name: &str, sets: impl Iterator<Item = Option<&'a [u32]>>) -> Column {
+    let mut builder = ListPrimitiveChunkedBuilder::<UInt32Type>::new(name.into(), 0, 0, DataType::UInt32);
+    sets.for_each(|set| builder.append_opt_slice(set));
+    builder.finish().into_column()
+}
+
+/// The rows that a part of `assignments` has at most, as the table may be larger than everything else together.
+const PART_ROWS: usize = 1 << 20;
+
+/// Some examples of a cell.
+type Piece<'a> = (&'a Row, &'a Outcome, Range<usize>);
+
+/// The table of examples.
+struct Assignments<'a> {
+    plan: &'a Plan,
+    finished: Vec<(&'a Row, &'a Outcome)>,
+    /// Names of further columns, sorted.
+    extra: Vec<&'a str>,
+    /// Whether all identifiers are numbers; if some are texts, all become texts.
+    numbers: bool,
+}
+
+impl<'a> Assignments<'a> {
+    fn new(plan: &'a Plan, rows: &'a [Row]) -> Self {
+        let finished: Vec<_> = rows.iter().filter_map(|row| Some((row, row.outcome.as_ref()?))).collect();
+        let columns = finished.iter().flat_map(|(_, outcome)| &outcome.clustering.extra);
+        let mut extra: Vec<&str> = columns.map(|(name, _)| name.as_str()).collect();
+        extra.sort_unstable();
+        extra.dedup();
+        let numbers = finished.iter().all(|(row, _)| matches!(ids(plan, row), Ids::Numbers(_)));
+        Self { plan, finished, extra, numbers }
+    }
+
+    /// All examples, cut into parts; one without any if there are none.
+    fn parts(&self) -> Vec<Vec<Piece<'a>>> {
+        let mut parts = vec![Vec::new()];
+        let mut room = PART_ROWS;
+        for (row, outcome) in &self.finished {
+            let (mut first, total) = (0, outcome.clustering.assignments.len());
+            while first < total {
+                if room == 0 {
+                    parts.push(Vec::new());
+                    room = PART_ROWS;
+                }
+                let end = total.min(first + room);
+                parts.last_mut().into_iter().for_each(|part| part.push((*row, *outcome, first..end)));
+                room -= end - first;
+                first = end;
+            }
+        }
+        parts
+    }
+
+    fn table(&self, part: &[Piece<'_>]) -> PolarsResult<DataFrame> {
+        let sets = || {
+            part.iter().flat_map(|(_, outcome, range)| range.clone().map(|at| &outcome.clustering.assignments[at]))
+        };
+        let mut columns = join_columns(self.plan, part.iter().map(|(row, _, range)| (*row, range.len())));
+        columns.push(self.ids(part));
+        columns.push(lists("clusters", sets().map(Some)));
+        columns.push(Column::new("composite".into(), sets().map(|set| set.len() > 1).collect::<Vec<_>>()));
+        let distances: Vec<Option<f32>> = part
+            .iter()
+            .flat_map(|(_, outcome, range)| range.clone().map(|at| outcome.distances.get(at).copied()))
+            .collect();
+        columns.push(Column::new("distance".into(), distances));
+        for name in &self.extra {
+            let column = part.iter().flat_map(|(_, outcome, range)| {
+                let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
+                range.clone().map(move |at| found.map(|(_, sets)| &sets[at]))
+            });
+            columns.push(lists(name, column));
+        }
+        DataFrame::new(sets().count(), columns)
+    }
+
+    fn ids(&self, part: &[Piece<'_>]) -> Column {
+        if self.numbers {
+            let numbers = part.iter().flat_map(|(row, _, range)| match ids(self.plan, row) {
+                Ids::Numbers(ids) => &ids[range.clone()],
+                Ids::Texts(_) => &[],
+            });
+            return Column::new("id".into(), numbers.copied().collect::<Vec<_>>());
+        }
+        let texts = part.iter().flat_map(|(row, _, range)| match ids(self.plan, row) {
+            Ids::Numbers(ids) => ids[range.clone()].iter().map(ToString::to_string).collect(),
+            Ids::Texts(ids) => ids[range.clone()].to_vec(),
+        });
+        Column::new("id".into(), texts.collect::<Vec<_>>())
+    }
+}
+
+fn ids<'a>(plan: &'a Plan, row: &Row) -> &'a Ids {
+    &row.cell.trial(plan).ids
+}
+
+fn clusters(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let finished: Vec<&Row> = rows.iter().filter(|row| row.outcome.is_some()).collect();
+    let clusterings = || finished.iter().filter_map(|row| Some(&row.outcome.as_ref()?.clustering));
+    let mut columns = join_columns(
+        plan,
+        finished
+            .iter()
+            .map(|row| (*row, row.outcome.as_ref().map_or(0, |outcome| outcome.clustering.clusters.len()))),
+    );
+    let mut sizes: Vec<u32> = Vec::new();
+    for clustering in clusterings() {
+        let mut counts: HashMap<&[u32], u32> = HashMap::new();
+        clustering.assignments.iter().for_each(|set| *counts.entry(set).or_default() += 1);
+        sizes.extend(clustering.clusters.iter().map(|set| counts.get(set).copied().unwrap_or(0)));
+    }
+    let total = sizes.len();
+    columns.push(lists("clusters", clusterings().flat_map(|found| found.clusters.iter().map(Some))));
+    columns.push(Column::new("size".into(), sizes));
+    columns.push(lists(
+        "exemplars",
+        clusterings()
+            .flat_map(|found| (0..found.clusters.len()).map(|at| found.exemplars.get(at).map(Vec::as_slice))),
+    ));
+    columns.push(centroids(plan, &finished)?);
+    DataFrame::new(total, columns)
+}
+
+/// Centroids: a fixed-size list if all data has the same dimension, a list otherwise.
+fn centroids(plan: &Plan, finished: &[&Row]) -> PolarsResult<Column> {
+    let mut builder = ListPrimitiveChunkedBuilder::<Float32Type>::new("centroid".into(), 0, 0, DataType::Float32);
+    let mut dims: Vec<usize> = plan.data.iter().map(|data| data.dataset.dim).collect();
+    for row in finished {
+        let dim = plan.data[row.cell.data].dataset.dim;
+        let Some(outcome) = &row.outcome else { continue };
+        for at in 0..outcome.clustering.clusters.len() {
+            builder.append_opt_slice(outcome.clustering.centroids.get(at * dim..(at + 1) * dim));
+        }
+    }
+    let column = builder.finish().into_column();
+    dims.dedup();
+    match dims[..] {
+        [dim] => column.cast(&DataType::Array(Box::new(DataType::Float32), dim)),
+        _ => Ok(column),
+    }
+}

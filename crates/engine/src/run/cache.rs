@@ -1,0 +1,102 @@
+//! Finished cells, kept in the results folder under a key of everything they depend on.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::outcome::Outcome;
+use crate::files::write_whole;
+
+/// First bytes of a kept cell; the number changes when [`Outcome`] does.
+const HEADER: &[u8] = b"compflow cell 1\n";
+
+/// A folder of finished cells.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// The cells of a results folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub(crate) fn open(results: &Path) -> io::Result<Self> {
+        let folder = results.join("cells");
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder })
+    }
+
+    /// The cells of a results folder that may not exist yet.
+    pub(crate) fn peek(results: &Path) -> Self {
+        Self { folder: results.join("cells") }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.cell"))
+    }
+
+    /// Whether a cell is kept, without reading it.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.path(key).exists()
+    }
+
+    /// A kept cell; one that is damaged counts as missing and is computed again.
+    pub(crate) fn load(&self, key: &str) -> Option<Outcome> {
+        let bytes = std::fs::read(self.path(key)).ok()?;
+        let (hash, payload) = bytes.strip_prefix(HEADER)?.split_at_checked(blake3::OUT_LEN)?;
+        if blake3::hash(payload).as_bytes() != hash {
+            return None;
+        }
+        postcard::from_bytes(payload).ok()
+    }
+
+    /// Keeps a cell. The checksum stands in for waiting until it is on the disk: a cell that was torn by a power
+    /// failure is noticed and computed again.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn store(&self, key: &str, outcome: &Outcome) -> io::Result<()> {
+        let payload = postcard::to_stdvec(outcome).map_err(io::Error::other)?;
+        write_whole(&self.path(key), false, |file| {
+            file.write_all(HEADER)?;
+            file.write_all(blake3::hash(&payload).as_bytes())?;
+            file.write_all(&payload)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use compflow_api::Clustering;
+
+    use super::*;
+
+    #[test]
+    fn a_cell_comes_back_whole_and_a_damaged_one_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path()).unwrap();
+        let outcome = Outcome {
+            clustering: Clustering::from_labels(&[1, 0, 1]),
+            distances: vec![0.5, 0.25, 0.0],
+            seconds: 1.5,
+            peak_bytes: 7,
+            warnings: vec!["careful".to_owned()],
+            scores: BTreeMap::from([("k".to_owned(), vec![("cri".to_owned(), 0.75)])]),
+        };
+        assert!(cache.load("a").is_none());
+        cache.store("a", &outcome).unwrap();
+        let back = cache.load("a").unwrap();
+        assert_eq!(back.clustering.assignments, outcome.clustering.assignments);
+        assert_eq!((back.distances, back.scores), (outcome.distances, outcome.scores));
+
+        let path = cache.path("a");
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(cache.load("a").is_none());
+        std::fs::write(&path, &bytes[..20]).unwrap();
+        assert!(cache.load("a").is_none());
+    }
+}

@@ -1,0 +1,97 @@
+//! One numbering of clusters for all that say the same.
+
+use std::collections::{HashMap, HashSet};
+
+use compflow_api::{Clustering, Sets};
+
+/// Renumbers the singletons: in the order of the first example that belongs to one alone, then those that occur only
+/// in larger sets, then the rest, among themselves as the method counts them. Clusters are listed by size of their set,
+/// then in order.
+pub(super) fn canonical(mut clustering: Clustering) -> Clustering {
+    let mut order: Vec<u32> = Vec::new();
+    let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
+    let others = clustering.assignments.iter().filter(|set| set.len() > 1);
+    let mut seen: HashSet<u32> = HashSet::new();
+    for set in alone.chain(others).chain(clustering.clusters.iter()) {
+        order.extend(set.iter().filter(|member| seen.insert(**member)));
+    }
+    let numbers: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
+    let renumber = |sets: &Sets| -> Sets {
+        let mut renumbered = Sets::with_capacity(sets.len(), sets.values().len());
+        let mut set = Vec::new();
+        for members in sets.iter() {
+            set.clear();
+            set.extend(members.iter().map(|member| numbers[member]));
+            renumbered.push(&set);
+        }
+        renumbered
+    };
+    clustering.assignments = renumber(&clustering.assignments);
+
+    let dim = clustering.centroids.len().checked_div(clustering.clusters.len()).unwrap_or(0);
+    let renumbered = renumber(&clustering.clusters);
+    let mut by_set: Vec<usize> = (0..renumbered.len()).collect();
+    by_set.sort_by_key(|&at| (renumbered[at].len(), renumbered[at].to_vec()));
+    // Exemplars stand in the order of the members, which the new numbers may have changed.
+    clustering.exemplars = if clustering.exemplars.is_empty() {
+        Vec::new()
+    } else {
+        by_set
+            .iter()
+            .map(|&at| {
+                let mut pairs: Vec<(u32, u32)> = clustering.clusters[at]
+                    .iter()
+                    .zip(&clustering.exemplars[at])
+                    .map(|(member, exemplar)| (numbers[member], *exemplar))
+                    .collect();
+                pairs.sort_unstable();
+                pairs.into_iter().map(|(_, exemplar)| exemplar).collect()
+            })
+            .collect()
+    };
+    clustering.centroids =
+        by_set.iter().flat_map(|&at| clustering.centroids[at * dim..][..dim].to_vec()).collect();
+    clustering.clusters = by_set.iter().map(|&at| &renumbered[at]).collect();
+
+    let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
+    if width > 0 {
+        order.extend((0..width as u32).filter(|member| !seen.contains(member)));
+        let rows = clustering.memberships.chunks_exact(width);
+        clustering.memberships = rows.flat_map(|row| order.iter().map(|member| row[*member as usize])).collect();
+    }
+    clustering
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn singletons_are_numbered_by_first_appearance_and_everything_follows() {
+        let clustering = Clustering {
+            assignments: Sets::from_iter([vec![5, 9], vec![9], vec![5], vec![9]]),
+            clusters: Sets::from_iter([vec![5], vec![9], vec![5, 9], vec![7]]),
+            exemplars: vec![vec![2], vec![1], vec![2, 1], vec![3]],
+            centroids: vec![5.0, 9.0, 59.0, 7.0],
+            ..Clustering::default()
+        };
+        let canonical = canonical(clustering);
+        assert_eq!(canonical.assignments, Sets::from_iter([vec![0, 1], vec![0], vec![1], vec![0]]));
+        assert_eq!(canonical.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1]]));
+        assert_eq!(canonical.exemplars, [vec![1], vec![2], vec![3], vec![1, 2]]);
+        assert_eq!(canonical.centroids, [9.0, 5.0, 7.0, 59.0]);
+    }
+
+    #[test]
+    fn any_numbering_gives_the_same_canonical_one() {
+        let named = |a, b, c| Clustering::from_labels(&[a, b, a, c, b]);
+        assert_eq!(canonical(named(3, 1, 2)).assignments, canonical(named(0, 9, 4)).assignments);
+    }
+
+    #[test]
+    fn memberships_are_reordered_with_the_singletons() {
+        let mut clustering = Clustering::from_labels(&[1, 0]);
+        clustering.memberships = vec![0.1, 0.9, 0.8, 0.2];
+        assert_eq!(canonical(clustering).memberships, [0.9, 0.1, 0.2, 0.8]);
+    }
+}

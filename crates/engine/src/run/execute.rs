@@ -1,0 +1,138 @@
+//! All cells of a plan, in parallel.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use super::cache::Cache;
+use super::compute::{Job, compute};
+use super::outcome::Outcome;
+use super::row::Row;
+use super::tuning::{announce, settle, unsettled};
+use crate::observer::{Counted, Progress};
+use crate::plan::Plan;
+use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
+use crate::plugin::factory::Factory;
+
+/// How long cells may take to notice that the end was requested before the run ends without them.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// What the threads of a run share; one that is left behind may use it to the end of the process.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plan: Arc<Plan>,
+    /// Told and stopped by whoever started the run.
+    pub(crate) factory: Factory,
+    pub(crate) cache: Cache,
+    /// Whether to compute again what is kept.
+    pub(crate) fresh: bool,
+    /// Whether a method that did not converge has failed.
+    pub(crate) strict: bool,
+}
+
+impl Shared {
+    fn job(&self) -> Job<'_> {
+        let Self { plan, factory, cache, fresh, strict } = self;
+        Job { plan, factory, cache, fresh: *fresh, strict: *strict }
+    }
+}
+
+/// What became of all cells.
+#[derive(Debug)]
+pub(crate) struct Computed {
+    pub(crate) rows: Vec<Row>,
+    /// What tuning chose.
+    pub(crate) chosen: Chosen,
+    pub(crate) interrupted: bool,
+}
+
+/// Counts cells that have ended.
+struct Counter {
+    progress: Box<dyn Progress>,
+    done: u64,
+    total: u64,
+}
+
+impl Counter {
+    fn add_one(&mut self) {
+        self.done += 1;
+        self.progress.advance(self.done, self.total);
+    }
+}
+
+/// Computes everything that is not kept from an earlier run: first what settles grids, then the experiment itself.
+pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
+    let Shared { plan, factory, .. } = &**shared;
+    let cancel = &factory.cancel;
+    let tuning = tuning_cells(plan);
+    let total = tuning.len() + test_cells(plan, &assume_first(plan)).len();
+    let progress = factory.observer.count(Counted::Cells, total);
+    let mut counter = Counter { progress, done: 0, total: total as u64 };
+    let mut rows = execute(shared, tuning, &mut counter);
+    let mut chosen = Chosen::new();
+    if !cancel.requested() {
+        chosen = settle(plan, &rows);
+        announce(plan, &chosen, &*factory.observer);
+    }
+    rows.extend(execute(shared, test_cells(plan, &chosen), &mut counter));
+    if !cancel.requested() {
+        rows.extend(unsettled(plan, &chosen, &rows));
+    }
+    drop(counter);
+    factory.observer.cells_ended();
+    Computed { rows, chosen, interrupted: cancel.requested() }
+}
+
+/// Runs cells on `jobs` threads; returns their rows in the order of the cells. Ends soon after
+/// the end was requested, even if a component does not look at the flag: its thread is left behind.
+fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
+    let Shared { plan, cache, .. } = &**shared;
+    let cancel = &shared.factory.cancel;
+    let cells: Arc<[Cell]> = cells.into();
+    let next = Arc::new(AtomicUsize::new(0));
+    let (sender, receiver) = mpsc::channel();
+    for _ in 0..plan.jobs.clamp(1, cells.len().max(1)) {
+        let (shared, cells, next, sender) = (shared.clone(), cells.clone(), next.clone(), sender.clone());
+        std::thread::spawn(move || {
+            while !shared.factory.cancel.requested() {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(cell) = cells.get(at) else { break };
+                // A fault of our own must not take the cells with it that this thread would have run.
+                let row = catch_unwind(AssertUnwindSafe(|| compute(&shared.job(), *cell)));
+                let row = row.unwrap_or_else(|_| Row {
+                    error: Some("compflow itself panicked; please report this".to_owned()),
+                    ..Row::unfinished(*cell)
+                });
+                if sender.send((at, row)).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    drop(sender);
+    let mut rows: Vec<Row> = cells.iter().copied().map(Row::unfinished).collect();
+    let mut deadline = None;
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok((at, row)) => {
+                rows[at] = row;
+                counter.add_one();
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        if cancel.requested() && Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + GRACE) {
+            break;
+        }
+    }
+    if cancel.requested() {
+        // What earlier runs have kept is not missing from the tables because this one was stopped.
+        for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
+            let is_scored = |kept: &Outcome| kept.is_scored(&plan.setting, row.cell.trial(plan));
+            row.outcome = cache.load(&row.cell.key(plan)).filter(is_scored);
+            row.kept = true;
+        }
+    }
+    rows
+}

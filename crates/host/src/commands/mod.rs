@@ -1,0 +1,86 @@
+//! The commands, one file each.
+
+mod check;
+mod completions;
+mod diff;
+mod eval;
+mod inspect;
+mod new_plugin;
+mod plan;
+pub(crate) mod plugins;
+mod report;
+mod run;
+mod schema;
+mod test_plugin;
+
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use compflow_engine::files::plain;
+use compflow_engine::pipeline::{Options, Variables};
+use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
+
+use crate::cli::{Cli, Command, PipelineArgs};
+use crate::failure::Failure;
+
+/// Runs the command that was asked for; returns the exit code.
+///
+/// # Errors
+/// Whatever kept it from its work.
+pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
+    let plugins = &cli.plugins;
+    match &cli.command {
+        Command::Run(args) => run::run(plugins, args),
+        Command::Check { files, set } => check::run(plugins, files, set),
+        Command::Plan(args) => plan::run(plugins, args),
+        Command::Plugins { json } => plugins::run(plugins, *json),
+        Command::Inspect { name, json } => inspect::run(plugins, name, *json),
+        Command::Eval(args) => eval::run(plugins, args),
+        Command::Report(args) => report::run(plugins, args),
+        Command::Diff(args) => diff::run(args),
+        Command::NewPlugin(args) => new_plugin::run(plugins, args),
+        Command::TestPlugin(args) => test_plugin::run(plugins, args),
+        Command::Schema => schema::run(plugins),
+        Command::Completions { shell } => completions::run(*shell),
+    }
+}
+
+/// Writes to stdout and ends well. A reader that has gone away (`| head`) has what it wanted.
+pub(crate) fn print(text: &str) -> Result<i32, Failure> {
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to stdout: {}", plain(&error))))
+        }
+        _ => Ok(0),
+    }
+}
+
+/// `${NAME}` in paths is an environment variable.
+pub(crate) fn variables() -> Variables {
+    Variables::new(|name| std::env::var(name).ok())
+}
+
+/// Reads a pipeline and everything it names.
+fn prepare(
+    plugins: &[PathBuf],
+    args: &PipelineArgs,
+    observer: &Arc<dyn Observer>,
+    cancel: &Cancel,
+) -> Result<Arc<Plan>, Failure> {
+    let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
+    let pipeline = Pipeline::load(&args.file, &options)?;
+    let registry = Registry::scan_pinned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let resources = Resources {
+        jobs: args.jobs.map(|jobs| jobs as usize),
+        threads: args.threads.map(|threads| threads as usize),
+        memory: args.memory,
+    };
+    pipeline.plan(&registry, &resources, observer, cancel)
+}
+
+/// Where results go.
+fn results_folder(args: &PipelineArgs, plan: &Plan) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(plan.name()))
+}

@@ -1,0 +1,241 @@
+//! `compflow schema`: a JSON Schema of pipeline files, with which an editor completes and checks while one writes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use compflow_api::{Flags, ForeignComponent, Kind};
+use compflow_engine::Registry;
+use serde_json::{Map, Value, json};
+
+use super::{plugins, print};
+use crate::failure::Failure;
+
+/// Runs the command.
+///
+/// # Errors
+/// If a folder that was asked for does not exist.
+pub(crate) fn run(plugins: &[PathBuf]) -> Result<i32, Failure> {
+    print(&schema(&plugins::registry(plugins)?))
+}
+
+/// The schema for all components found.
+fn schema(registry: &Registry) -> String {
+    let mut components: BTreeMap<(Kind, &str), ForeignComponent> = BTreeMap::new();
+    for entry in registry.entries() {
+        components.entry((entry.component.kind, entry.component.name)).or_insert(entry.component);
+    }
+    format!("{:#}\n", of_pipeline(&components.into_values().collect::<Vec<_>>()))
+}
+
+fn of_pipeline(components: &[ForeignComponent]) -> Value {
+    let of_kind = |kind| components.iter().filter(move |component| component.kind == kind);
+    let one_of = |kind| match of_kind(kind).map(usage).collect::<Vec<Value>>() {
+        none if none.is_empty() => json!({ "not": {}, "description": format!("no library offers a {kind}") }),
+        usages => json!({ "oneOf": usages }),
+    };
+    let definitions: Map<String, Value> =
+        components.iter().map(|component| (definition(component), parameters(component))).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A compflow pipeline",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["data", "clusterer"],
+        "properties": {
+            "name": text("Names the results folder; the file's name if left out."),
+            "seed": { "type": "integer", "minimum": 0, "default": 0, "description": "The source of all randomness." },
+            "degree": { "type": "integer", "minimum": 1, "default": 2, "description": "The largest composition considered." },
+            "space": table("Where distances are taken.", &[], json!({
+                "normalize": { "enum": ["none", "l2"], "default": "none", "description": "What is done to vectors first." },
+                "distance": { "enum": ["sqeuclidean", "euclidean"], "default": "sqeuclidean", "description": "The distance." },
+            })),
+            "composer": one_of(Kind::Composer),
+            "data": { "type": "array", "minItems": 1, "items": one_of(Kind::Loader) },
+            "clusterer": { "type": "array", "minItems": 1, "items": one_of(Kind::Clusterer) },
+            "evaluator": { "type": "array", "items": one_of(Kind::Evaluator) },
+            "tune": table("Settles grids.", &["data", "metric"], json!({
+                "data": text("The name of a [[data]] table with role = \"tune\"."),
+                "metric": text("A metric that one of the evaluators reports."),
+            })),
+            "plugins": table("What is required of libraries.", &[], json!({
+                "require": {
+                    "type": "object",
+                    "description": "Libraries that must have this content.",
+                    "additionalProperties": { "type": "string", "pattern": "^blake3:[0-9a-f]{64}$" },
+                },
+            })),
+        },
+        "$defs": definitions,
+    })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn table(description: &str, required: &[&str], properties: Value) -> Value {
+    json!({
+        "type": "object",
+        "description": description,
+        "additionalProperties": false,
+        "required": required,
+        "properties": properties,
+    })
+}
+
+/// Where the parameters of a component are described.
+fn definition(component: &ForeignComponent) -> String {
+    format!("{}.{}", component.kind, component.name)
+}
+
+/// A table that uses the component.
+fn usage(component: &ForeignComponent) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if matches!(component.kind, Kind::Loader | Kind::Clusterer) {
+        properties.insert("name".to_owned(), text("What it is called in all tables."));
+    }
+    if component.kind == Kind::Loader {
+        required.push("name");
+        properties.insert("columns".to_owned(), columns());
+        let role =
+            json!({ "enum": ["test", "tune"], "default": "test", "description": "\"tune\" only settles grids." });
+        properties.insert("role".to_owned(), role);
+    }
+    if component.flags().contains(Flags::NEEDS_PATH) {
+        required.push("path");
+        properties.insert("path".to_owned(), text("A file or a pattern, relative to this one."));
+    }
+    let key = if component.kind == Kind::Loader { "loader" } else { "use" };
+    required.push(key);
+    properties.insert(key.to_owned(), json!({ "const": component.name, "description": component.summary }));
+    let reference = format!("#/$defs/{}", definition(component));
+    properties.insert("params".to_owned(), json!({ "$ref": reference, "description": "Its parameters." }));
+    let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();
+    if schema.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty()) {
+        required.push("params");
+    }
+    table(component.summary, &required, Value::Object(properties))
+}
+
+fn columns() -> Value {
+    table(
+        "The source's names of the columns.",
+        &[],
+        json!({
+            "embedding": text("The column of embeddings."),
+            "truth": text("The column of true sets."),
+            "trial": text("The column of trial numbers."),
+            "id": text("The column of identifiers."),
+            "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
+        }),
+    )
+}
+
+/// The component's own schema, made part of ours.
+fn parameters(component: &ForeignComponent) -> Value {
+    let mut schema: Value = serde_json::from_str(component.schema).unwrap_or_default();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("$schema");
+        // What must be given may also come from a preset.
+        let has_preset = object.get("properties").is_some_and(|properties| properties.get("preset").is_some());
+        if let Some(required) = object.remove("required") {
+            match has_preset {
+                true => object
+                    .insert("anyOf".to_owned(), json!([{ "required": required }, { "required": ["preset"] }])),
+                false => object.insert("required".to_owned(), required),
+            };
+        }
+    }
+    rebase(&mut schema, &definition(component));
+    if component.kind == Kind::Clusterer {
+        allow_grids(&mut schema);
+    }
+    schema
+}
+
+/// References inside the schema are to its own definitions, which now lie deeper.
+fn rebase(schema: &mut Value, below: &str) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(reference)) = object.get_mut("$ref")
+                && let Some(path) = reference.strip_prefix("#/")
+            {
+                *reference = format!("#/$defs/{below}/{path}");
+            }
+            object.values_mut().for_each(|value| rebase(value, below));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|value| rebase(value, below)),
+        _ => {}
+    }
+}
+
+/// Every parameter, also inside tables, may be `{ grid = [...] }`.
+fn allow_grids(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.values_mut().for_each(allow_grids);
+            let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
+            for property in properties.values_mut() {
+                let grid = json!({
+                    "type": "object",
+                    "description": "All of these values.",
+                    "additionalProperties": false,
+                    "required": ["grid"],
+                    "properties": { "grid": { "type": "array", "minItems": 1, "items": property.clone() } },
+                });
+                // What an editor shows belongs to the whole.
+                let shown = ["description", "default"].map(|key| (key, property.get(key).cloned()));
+                *property = json!({ "anyOf": [property.take(), grid] });
+                for (key, value) in shown.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+                    property[key] = value;
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(allow_grids),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_engine::pipeline::keys as pipeline_keys;
+
+    use super::*;
+
+    fn keys(table: &Value) -> Vec<&str> {
+        let mut keys: Vec<&str> = table["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn sorted<'k>(keys: &[&'k str]) -> Vec<&'k str> {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn every_key_of_a_pipeline_is_in_the_schema() {
+        let schema = of_pipeline(&[]);
+        assert_eq!(keys(&schema), sorted(pipeline_keys::KEYS));
+        assert_eq!(keys(&schema["properties"]["space"]), sorted(pipeline_keys::SPACE_KEYS));
+        assert_eq!(keys(&schema["properties"]["tune"]), sorted(pipeline_keys::TUNE_KEYS));
+        assert_eq!(keys(&schema["properties"]["plugins"]), sorted(pipeline_keys::PLUGINS_KEYS));
+        assert_eq!(keys(&columns()), sorted(pipeline_keys::COLUMN_KEYS));
+    }
+
+    #[test]
+    fn references_and_grids_reach_everything() {
+        let mut schema = json!({
+            "properties": { "base": { "$ref": "#/$defs/Base" }, "k": { "type": "integer", "default": 3 } },
+            "$defs": { "Base": { "type": "object", "properties": { "k": { "type": "integer" } } } },
+        });
+        rebase(&mut schema, "clusterer.x");
+        allow_grids(&mut schema);
+        assert_eq!(schema["properties"]["base"]["anyOf"][0]["$ref"], "#/$defs/clusterer.x/$defs/Base");
+        assert_eq!(schema["properties"]["k"]["default"], 3);
+        let inner = &schema["$defs"]["Base"]["properties"]["k"]["anyOf"];
+        assert_eq!(inner[1]["properties"]["grid"]["items"]["type"], "integer");
+    }
+}

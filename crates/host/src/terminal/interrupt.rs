@@ -1,0 +1,24 @@
+//! Ctrl-C: requests the end of all work; a second one ends the process at once.
+
+use compflow_engine::Cancel;
+
+use crate::failure::Failure;
+
+/// Exit code of an interrupted run, as shells have it for SIGINT.
+pub(crate) const EXIT_CODE: i32 = 130;
+
+/// From now on Ctrl-C requests the end of the work that is given this token.
+///
+/// # Errors
+/// If the operating system does not let us.
+pub(crate) fn listen() -> Result<Cancel, Failure> {
+    let cancel = Cancel::new();
+    let pressed = cancel.clone();
+    ctrlc::set_handler(move || {
+        if pressed.request() > 0 {
+            std::process::exit(EXIT_CODE);
+        }
+    })
+    .map_err(|error| Failure::run(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(cancel)
+}

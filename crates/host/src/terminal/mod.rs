@@ -1,0 +1,147 @@
+//! What goes to stderr: progress bars on a terminal, warnings anywhere; and what comes from the user while work goes on.
+
+pub(crate) mod interrupt;
+pub(crate) mod problems;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use compflow_engine::{Counted, Level, Observer, Progress};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
+pub(crate) fn to_stderr(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The user's terminal, or the pipe that is in its place.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    bars: MultiProgress,
+    quiet: bool,
+    /// The least important lines that are shown.
+    level: Level,
+    /// What each warning was about.
+    warnings: Mutex<BTreeMap<String, BTreeSet<String>>>,
+}
+
+impl Terminal {
+    /// `quiet` shows nothing but errors. `COMPFLOW_LOG=info` or `debug` shows more than warnings.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let bars = MultiProgress::new();
+        if quiet || !std::io::stderr().is_terminal() {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let level = match std::env::var("COMPFLOW_LOG").as_deref() {
+            Ok("debug") => Level::Debug,
+            Ok("info") => Level::Info,
+            _ => Level::Warn,
+        };
+        Self { bars, quiet, level, warnings: Mutex::default() }
+    }
+
+    /// Ready to be handed to the engine.
+    pub(crate) fn shared(quiet: bool) -> Arc<dyn Observer> {
+        Arc::new(Self::new(quiet))
+    }
+
+    /// Shows a line above the bars.
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            self.bars.suspend(|| to_stderr(line));
+        }
+    }
+
+    fn bar(&self, what: &str, total: usize, template: &str) -> Box<dyn Progress> {
+        if self.bars.is_hidden() {
+            return Box::new(Bar(ProgressBar::hidden()));
+        }
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(what.to_owned()));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Box::new(Bar(bar))
+    }
+}
+
+impl Observer for Terminal {
+    /// Shows a line about something, above the bars; a warning only once, however many things it is about.
+    fn log(&self, level: Level, about: &str, text: &str) {
+        if level < self.level {
+            return;
+        }
+        if level == Level::Warn {
+            let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = warnings.entry(text.to_owned()).or_default();
+            known.insert(about.to_owned());
+            if known.len() > 1 {
+                return;
+            }
+        }
+        let word = match level {
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warning",
+        };
+        let about = if about.is_empty() { String::new() } else { format!("{about}: ") };
+        self.say(&format!("{word}: {about}{text}"));
+    }
+
+    /// Shows an error, however quiet.
+    fn error(&self, about: &str, text: &str) {
+        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
+    }
+
+    fn tuned(&self, clusterer: &str, choice: &str) {
+        self.say(&format!("tuned {clusterer}:{choice}"));
+    }
+
+    /// A bar.
+    fn count(&self, what: Counted, total: usize) -> Box<dyn Progress> {
+        let what = match what {
+            Counted::Data => "loading",
+            Counted::Cells => "cells",
+        };
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}")
+    }
+
+    /// A line for one piece of work whose progress comes from a component.
+    fn work(&self, about: &str) -> Box<dyn Progress> {
+        self.bar(about, 0, "         {spinner} {msg} {elapsed}")
+    }
+
+    /// Says how often warnings came again that were shown once.
+    fn cells_ended(&self) {
+        let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        for (text, about) in warnings.into_iter().filter(|(_, about)| about.len() > 1) {
+            let cells = match about.len() - 1 {
+                1 => "another cell".to_owned(),
+                more => format!("{more} further cells"),
+            };
+            self.say(&format!("warning: in {cells}: {text}"));
+        }
+    }
+}
+
+/// A bar or a line, gone with the work that it is about.
+struct Bar(ProgressBar);
+
+impl Progress for Bar {
+    fn advance(&self, done: u64, total: u64) {
+        let Self(bar) = self;
+        if total > 0 && bar.length() != Some(total) {
+            bar.set_length(total);
+            if let Ok(style) = ProgressStyle::with_template("         {spinner} {msg} {percent} % {elapsed}") {
+                bar.set_style(style);
+            }
+        }
+        bar.set_position(done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
