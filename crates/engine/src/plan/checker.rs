@@ -93,7 +93,7 @@ impl Checker<'_> {
         if let Some(variant) = variants.first() {
             let flags = variant.recipe.flags;
             let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
-            // Without unions there is nothing to compose.
+            // With degree 1 there are no unions, and nothing is composed.
             if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
                 self.problems.push(
                     Problem::new(origin, format!("clusterer `{component}` needs a composer"))

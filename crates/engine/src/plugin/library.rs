@@ -51,7 +51,7 @@ fn refused(reason: String) -> Error {
 /// `sink_ctx` points to a `String` that nobody else uses meanwhile; `text` is valid for the call.
 unsafe extern "C" fn take_text(sink_ctx: *mut c_void, text: RawStr) {
     if text.len == 0 {
-        // What an empty text points to is nobody's business.
+        // The pointer of an empty text may be anything.
         return;
     }
     // SAFETY: the caller vouches for both.

@@ -66,7 +66,7 @@ struct Group<'p> {
 fn compare(groups: &[Group<'_>], data: &str, metric: &Metric) -> Vec<Summary> {
     let sign = if metric.larger_is_better { 1.0 } else { -1.0 };
     let all_know = groups.iter().all(|group| group.oracle);
-    // A mean over fewer trials is no better for it: only methods that were scored on the most compete.
+    // Means over different trials cannot be compared: only methods that were scored on the most trials compete.
     let allowed = |group: &&Group<'_>| all_know || !group.oracle;
     let most = groups.iter().filter(allowed).map(|group| group.scores.len()).max().unwrap_or(0);
     let competes = |group: &&Group<'_>| allowed(group) && group.scores.len() == most;

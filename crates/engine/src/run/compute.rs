@@ -80,7 +80,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
         None => {}
     }
     if let Some(text) = not_converged.filter(|_| job.strict) {
-        // Failed means failed: its scores neither choose a grid point nor enter a mean.
+        // The scores of a failed cell must neither choose a grid point nor enter a mean.
         outcome.scores.clear();
         observer.error(&about, &text);
         row.error = Some(text);
@@ -133,7 +133,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>) -> Result<Outcom
         None => task.stream(),
     };
     let distances = distances(&last, &clustering)?;
-    // What was computed is not lost because the end went wrong.
+    // An error while an instance is closed does not discard the outcome.
     for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
         if let Err(error) = closed {
             services.log(Level::Warn, format!("while it was being ended: {error}"));

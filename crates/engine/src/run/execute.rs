@@ -84,8 +84,8 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     Computed { rows, chosen, interrupted: cancel.requested() }
 }
 
-/// Runs cells on `jobs` threads; returns their rows in the order of the cells. Ends soon after
-/// the end was requested, even if a component does not look at the flag: its thread is left behind.
+/// Runs cells on as many threads as the plan has jobs; returns their rows in the order of the cells. Ends soon after the
+/// end was requested, even if a component does not look at the flag: its thread is left behind.
 fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
     let Shared { plan, cache, .. } = &**shared;
     let cancel = &shared.factory.cancel;
@@ -98,7 +98,7 @@ fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
             while !shared.factory.cancel.requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(cell) = cells.get(at) else { break };
-                // A fault of our own must not take the cells with it that this thread would have run.
+                // After a panic of our own this thread goes on with the next cell.
                 let row = catch_unwind(AssertUnwindSafe(|| compute(&shared.job(), *cell)));
                 let row = row.unwrap_or_else(|_| Row {
                     error: Some("compflow itself panicked; please report this".to_owned()),
@@ -127,7 +127,7 @@ fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
         }
     }
     if cancel.requested() {
-        // What earlier runs have kept is not missing from the tables because this one was stopped.
+        // The tables of a run that was stopped still have what earlier runs have kept.
         for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
             let is_scored = |kept: &Outcome| kept.is_scored(&plan.setting, row.cell.trial(plan));
             row.outcome = cache.load(&row.cell.key(plan)).filter(is_scored);

@@ -53,7 +53,7 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
             here.iter().find(|entry| entry.clusterer == clusterer && entry.metric == metric)
         };
         let clusterers = distinct(here.iter().map(|entry| entry.clusterer.as_str()));
-        // Being the best of one says nothing.
+        // With one method alone nothing is marked as the best.
         let compared = clusterers.len() > 1;
         let rows = clusterers
             .into_iter()
@@ -156,7 +156,7 @@ fn latex_entry(entry: &Summary, methods: usize) -> String {
     let se = entry.se.map_or_else(String::new, |se| format!(" ({:.1})", 100.0 * se));
     let text = format!("{:.1}{se}", 100.0 * entry.mean);
     match (entry.best, entry.p_vs_best) {
-        // Being the best of one says nothing.
+        // With one method alone nothing is marked as the best.
         (true, _) if methods > 1 => format!("\\textbf{{{text}}}"),
         (false, Some(p)) if p >= SIGNIFICANT => format!("{text}$^\\dagger$"),
         _ => text,

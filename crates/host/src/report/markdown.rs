@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use compflow_engine::Results;
-use compflow_engine::results::{Summary, Trivial};
 use compflow_engine::results::statistics::mean;
+use compflow_engine::results::{Summary, Trivial};
 
 use super::ReportData;
 use super::reference::{Entry, Reference, welch};

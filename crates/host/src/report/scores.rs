@@ -1,8 +1,8 @@
 //! The paper's tables, one per metric, and matched-pair tests between all methods.
 
 use compflow_engine::Results;
-use compflow_engine::results::{Summary, Trivial};
 use compflow_engine::results::statistics::{matched_pairs, mean};
+use compflow_engine::results::{Summary, Trivial};
 use maud::{Markup, html};
 
 use super::{ReportData, names};
