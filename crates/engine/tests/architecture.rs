@@ -37,11 +37,11 @@ fn module(file: &Path) -> Option<String> {
     (name != "lib").then(|| name.to_owned())
 }
 
-/// The names behind `crate::` in a line; several in braces.
-fn named(line: &str) -> Vec<&str> {
+/// The names behind `crate::`; several in braces, which may go on for lines.
+fn named(code: &str) -> Vec<&str> {
     let word = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let mut names = Vec::new();
-    for rest in line.split("crate::").skip(1) {
+    for rest in code.split("crate::").skip(1) {
         match rest.strip_prefix('{') {
             None => names.push(&rest[..word(rest)]),
             Some(list) => {
@@ -53,8 +53,11 @@ fn named(line: &str) -> Vec<&str> {
                         '}' if depth > 0 => depth -= 1,
                         ',' | '}' if depth == 0 => {
                             let item = list[start..at].trim();
-                            names.push(&item[..word(item)]);
+                            names.extend(Some(&item[..word(item)]).filter(|name| !name.is_empty()));
                             start = at + 1;
+                            if character == '}' {
+                                break;
+                            }
                         }
                         _ => {}
                     }
@@ -72,16 +75,15 @@ fn no_folder_knows_one_behind_it() {
     for (file, lines) in sources() {
         let Some(own) = module(&file) else { continue };
         let own = rank(&own).unwrap_or_else(|| panic!("{} has no place in the order", file.display()));
-        for line in &lines {
-            for name in named(line) {
-                // Names that the root re-exports would hide what is known.
-                if rank(name).is_none_or(|other| other > own) {
-                    wrong.push(format!("{}: {}", file.display(), line.trim()));
-                }
+        let code = lines.join("\n");
+        for name in named(&code) {
+            // Names that the root re-exports would hide what is known.
+            if rank(name).is_none_or(|other| other > own) {
+                wrong.push(format!("{} knows crate::{name}", file.display()));
             }
-            if line.contains("super::super") {
-                wrong.push(format!("{}: {}", file.display(), line.trim()));
-            }
+        }
+        if code.contains("super::super") {
+            wrong.push(format!("{} leaves its folder by super::super", file.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -117,5 +119,6 @@ fn the_engine_does_not_depend_on_a_terminal() {
 fn names_behind_crate_are_found() {
     assert_eq!(named("use crate::plan::cell::Cell;"), ["plan"]);
     assert_eq!(named("use crate::{run, plan::{a, b}, files};"), ["run", "plan", "files"]);
+    assert_eq!(named("use crate::{\n    run::Row,\n    plan,\n};"), ["run", "plan"]);
     assert_eq!(named("let x = crate::data::y(crate::run::z);"), ["data", "run"]);
 }
