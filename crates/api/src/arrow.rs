@@ -15,6 +15,7 @@ mod view;
 use std::ffi::{c_char, c_int, c_void};
 
 pub(crate) use build::Build;
+#[cfg(feature = "arrow")]
 pub(crate) use check::check;
 #[cfg(feature = "arrow")]
 pub use interop::{BatchReader, Batches};

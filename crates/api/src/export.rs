@@ -8,7 +8,7 @@ mod rows;
 mod services;
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use services::with_services;
 
@@ -53,19 +53,17 @@ pub unsafe fn library(
             // The linker decides the order of registrations; lists should not depend on it.
             // SAFETY: the names were made from `&'static str`.
             components.sort_by_key(|component| (component.kind, unsafe { text(component.name) }.ok()));
-            let components: Vec<*const RawComponent> = components
-                .into_iter()
-                .map(|component| &*Box::leak(Box::new(component)) as *const RawComponent)
-                .collect();
+            let components: Vec<*const RawComponent> =
+                components.into_iter().map(|component| keep(component) as *const RawComponent).collect();
             let components: &'static [*const RawComponent] = components.leak();
-            Ok(&*Box::leak(Box::new(RawLibrary {
+            Ok(keep(RawLibrary {
                 size: size_of::<RawLibrary>() as u32,
                 reserved: 0,
                 name: lend(name),
                 version: lend(version),
                 components: components.as_ptr(),
                 component_count: components.len() as u64,
-            })) as *const RawLibrary)
+            }) as *const RawLibrary)
         };
         Shared(catch(describe_all))
     };
@@ -77,6 +75,18 @@ pub unsafe fn library(
             std::ptr::null()
         }
     }
+}
+
+/// Keeps a value for the life of the process, where tools that look for leaks find it.
+fn keep<T>(value: T) -> &'static T {
+    #[expect(dead_code, reason = "only looked at by tools")]
+    struct Kept(*const c_void);
+    // SAFETY: nobody reads through it.
+    unsafe impl Send for Kept {}
+    static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(Kept(std::ptr::from_ref(value).cast()));
+    value
 }
 
 /// Exports the components that the crate [registers](crate::register). Stands once in `lib.rs`.
@@ -154,15 +164,20 @@ impl Registration {
         Self { describe: || component::<C>(Kind::Evaluator, std::ptr::from_ref(evaluator::methods::<C>()).cast()) }
     }
 
+    /// The descriptor, as a library exports it: for tests of the boundary itself.
+    #[doc(hidden)]
+    pub fn describe(&self) -> RawComponent {
+        (self.describe)()
+    }
+
     /// The component, as a library that exported it would hand it to the host: for tests that cross the boundary
     /// within one process.
     ///
     /// # Errors
     /// If it is not well-formed.
     pub fn component(&self) -> Result<crate::ForeignComponent> {
-        let raw: &'static RawComponent = Box::leak(Box::new((self.describe)()));
-        // SAFETY: made by this file, and leaked.
-        unsafe { crate::ForeignComponent::from_raw(raw) }
+        // SAFETY: made by this file, and kept.
+        unsafe { crate::ForeignComponent::from_raw(keep((self.describe)())) }
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn catch<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// The text of a panic. The payload is forgotten, because its own drop may panic.
+/// The text of a panic.
 fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let text = if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()
@@ -41,8 +41,10 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
     } else {
         "a value that is no text".to_owned()
     };
-    std::mem::forget(payload);
-    match LAST_PANIC.take() {
+    let place = LAST_PANIC.take();
+    // Its own drop may panic as well; the payload of that one is left alone.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
+    match place {
         Some(place) => format!("panicked at {place}: {text}"),
         None => format!("panicked: {text}"),
     }
