@@ -172,6 +172,8 @@ pub struct RawError {
     /// For the user: lower case, no full stop, naming the thing, what was found and what would do. It does not repeat
     /// the parameter's name, which is put before it: "must be at least 1, found 0".
     pub text: RawStr,
+    /// What would help, if that is known: "did you mean `k`?". May be null.
+    pub help: RawStr,
 }
 
 /// A sequence of sets of numbers, borrowed. Set `i` is `values[offsets[i]..offsets[i + 1]]`, strictly ascending; it may be

@@ -53,20 +53,31 @@ pub struct Problem {
     /// For the user: lower case, no full stop, naming the thing, what was found and what would do. It does not repeat the
     /// parameter's name, which is put before it.
     pub text: String,
+    /// What would help, if that is known: "did you mean `k`?".
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// What is wrong, with the parameter before it and without what would help.
+    pub fn what(&self) -> String {
+        match &self.parameter {
+            Some(parameter) => format!("`{parameter}` {}", self.text),
+            None => self.text.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.parameter {
-            Some(parameter) => write!(f, "`{parameter}` {}", self.text),
-            None => f.write_str(&self.text),
-        }
+        f.write_str(&self.what())?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }
 
 impl Error {
     fn one(code: Code, parameter: Option<&str>, text: impl fmt::Display) -> Self {
-        Self::Failed(vec![Problem { code, parameter: parameter.map(str::to_owned), text: text.to_string() }])
+        let parameter = parameter.map(str::to_owned);
+        Self::Failed(vec![Problem { code, parameter, text: text.to_string(), help: None }])
     }
 
     /// A problem that none of the others describes.
@@ -89,6 +100,15 @@ impl Error {
         Self::one(Code::Budget, None, text)
     }
 
+    /// The same problems, with what would help.
+    #[must_use]
+    pub fn help(mut self, help: impl fmt::Display) -> Self {
+        if let Self::Failed(problems) = &mut self {
+            problems.iter_mut().for_each(|problem| problem.help = Some(help.to_string()));
+        }
+        self
+    }
+
     /// The source lacks a column: `name` is what the request calls it, `source` what it looked for, `place` where, and
     /// `columns` are those that there are.
     pub fn column<'a>(
@@ -100,13 +120,12 @@ impl Error {
         let near = crate::nearest(source, columns.clone());
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         let columns: Vec<String> = columns.into_iter().map(|column| format!("`{column}`")).collect();
-        let columns = if columns.is_empty() {
-            "there are no columns".to_owned()
-        } else {
-            format!("there are {}", columns.join(", "))
+        let columns = match columns.is_empty() {
+            true => "there are no columns".to_owned(),
+            false => format!("there are {}", columns.join(", ")),
         };
-        let text = format!("names the column `{source}`, which is not in {place}; {near}{columns}");
-        Self::one(Code::Column, Some(name), text)
+        let text = format!("names the column `{source}`, which is not in {place}");
+        Self::one(Code::Column, Some(name), text).help(format!("{near}{columns}"))
     }
 
     /// The problems; none if the work was cancelled.
@@ -123,7 +142,8 @@ impl Error {
         if let Self::Failed(problems) = &mut self {
             for problem in problems {
                 // A text that begins with something else no longer follows the parameter's name.
-                *problem = Problem { code: problem.code, parameter: None, text: format!("{what}: {problem}") };
+                problem.text = format!("{what}: {}", problem.what());
+                problem.parameter = None;
             }
         }
         self

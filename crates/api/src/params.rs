@@ -51,7 +51,7 @@ fn problems(schema: &Value, value: &Value) -> Vec<Problem> {
 }
 
 fn problem(path: &str, text: String) -> Problem {
-    Problem { code: Code::Parameter, parameter: Some(path.to_owned()), text }
+    Problem { code: Code::Parameter, parameter: Some(path.to_owned()), text, help: None }
 }
 
 struct Checker<'a> {
@@ -127,7 +127,10 @@ impl<'a> Checker<'a> {
         for (name, value) in object {
             match properties.and_then(|properties| properties.get(name)) {
                 Some(property) => self.check(property, value, &inside(name), problems),
-                None if closed => problems.push(problem(&inside(name), unknown(name, properties))),
+                None if closed => {
+                    let help = Some(known(name, properties));
+                    problems.push(Problem { help, ..problem(&inside(name), "is not a parameter".to_owned()) });
+                }
                 None => {}
             }
         }
@@ -243,16 +246,17 @@ fn allows(schema: &Value, value: &Value) -> bool {
         && bound("exclusiveMaximum", |value, bound| value < bound)
 }
 
-fn unknown(name: &str, properties: Option<&Map<String, Value>>) -> String {
+/// Which parameter was probably meant, or which there are.
+fn known(name: &str, properties: Option<&Map<String, Value>>) -> String {
     let names = || properties.into_iter().flat_map(Map::keys);
     if let Some(near) = nearest(name, names().map(String::as_str)) {
-        return format!("is not a parameter; did you mean `{near}`?");
+        return format!("did you mean `{near}`?");
     }
     if names().next().is_none() {
-        return "is not a parameter; there are none".to_owned();
+        return "there are none".to_owned();
     }
     let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    format!("is not a parameter; there are {}", names.join(", "))
+    format!("there are {}", names.join(", "))
 }
 
 #[cfg(test)]

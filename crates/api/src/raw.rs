@@ -36,7 +36,7 @@ grows! {
     RawLibrary "the library's descriptor" 56 []
     RawComponent "a component's descriptor" 120 []
     RawHost "the table of services" 96 []
-    RawError "an error" 40 []
+    RawError "an error" 56 []
     RawLoadRequest "the load request" 40 []
     RawLoaderMethods "the methods of a loader" 24 []
     RawComposerMethods "the methods of a composer" 48 []
@@ -208,8 +208,9 @@ pub(crate) unsafe fn copy_problem(raw: *const RawError) -> Problem {
                 code: Code::from_raw(raw.code),
                 parameter: Some(lossy(raw.parameter)).filter(|path| !path.is_empty()),
                 text: lossy(raw.text),
+                help: Some(lossy(raw.help)).filter(|help| !help.is_empty()),
             },
-            Err(error) => Problem { code: Code::Internal, parameter: None, text: error.to_string() },
+            Err(error) => Problem { code: Code::Internal, parameter: None, text: error.to_string(), help: None },
         }
     }
 }
@@ -231,12 +232,13 @@ pub(crate) unsafe fn hand_error(error: &Error, sink: ErrorFn, sink_ctx: *mut c_v
     if *error == Error::Cancelled {
         return STATUS_CANCELLED;
     }
-    for Problem { code, parameter, text } in error.problems() {
+    for Problem { code, parameter, text, help } in error.problems() {
         let raw = RawError {
             size: size_of::<RawError>() as u32,
             code: *code as u32,
             parameter: lend_optional(parameter.as_deref()),
             text: lend(text),
+            help: lend_optional(help.as_deref()),
         };
         // SAFETY: the caller vouches for the sink; the problem is lent for the call.
         unsafe { sink(sink_ctx, &raw) };
@@ -501,7 +503,7 @@ mod tests {
             unsafe { read_sized::<RawError>(ptr.cast()) }.unwrap_err().to_string()
         };
         assert_eq!(refused(&[]), "an error is null");
-        assert_eq!(refused(&[39, 0, 0, 0, 0]), "an error is truncated: 39 bytes, at least 40 expected");
+        assert_eq!(refused(&[55, 0, 0, 0, 0, 0, 0]), "an error is truncated: 55 bytes, at least 56 expected");
     }
 
     /// A structure that has grown twice.
