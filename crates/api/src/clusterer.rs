@@ -86,7 +86,13 @@ pub struct StreamTask<'a> {
     pub columns: &'a Table,
 }
 
-impl StreamTask<'_> {
+impl<'t> StreamTask<'t> {
+    /// The same task with its examples, which are in memory.
+    pub fn whole(&self, embeddings: Embeddings<'t>) -> Task<'t> {
+        let Self { space, degree, composer, truth, preferences, weights, columns, .. } = *self;
+        Task { embeddings, space, degree, composer, truth, preferences, weights, columns }
+    }
+
     /// The same setting with other examples, of which nothing but their vectors is known.
     pub fn with<'a>(&'a self, embeddings: Embeddings<'a>) -> Task<'a> {
         let Self { space, degree, composer, .. } = *self;
