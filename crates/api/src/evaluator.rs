@@ -1,5 +1,7 @@
 //! Evaluation: scores of predicted sets, against the truth or against the data.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arrow::{Column, Table};
 use crate::{Error, Result, Rows, Services, Sets, Space, abi};
 
@@ -84,7 +86,8 @@ pub(crate) fn find_column<'a>(columns: &'a Table, name: &str) -> Result<&'a Colu
 }
 
 /// What a metric counts in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[repr(u32)]
 pub enum Unit {
     /// A plain number.
