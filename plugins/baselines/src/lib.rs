@@ -37,6 +37,7 @@ mod fixtures;
 mod gaussians;
 mod gmm;
 mod kmeans;
+mod means;
 mod moments;
 #[cfg(test)]
 mod naive;
