@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use super::stream::Produce;
 use super::{ArrowArray, ArrowSchema, Stream, check};
 use crate::guard::catch;
-use crate::{Error, Result};
+use crate::{Description, Error, Result};
 
 /// arrow-rs' reader of record batches, which may be used by another thread.
 pub type Batches = Box<dyn RecordBatchReader + Send>;
@@ -22,9 +22,7 @@ struct Declared {
 
 impl Produce for Declared {
     fn schema(&mut self) -> Result<ArrowSchema> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())?;
-        // SAFETY: both are `struct ArrowSchema` of the specification.
-        Ok(unsafe { std::mem::transmute::<FFI_ArrowSchema, ArrowSchema>(schema) })
+        own_schema(&self.schema)
     }
 
     fn next(&mut self) -> Result<Option<ArrowArray>> {
@@ -45,6 +43,23 @@ impl Produce for Declared {
         let (array, _) = to_ffi(&StructArray::from(batch).into_data())?;
         // SAFETY: both are `struct ArrowArray` of the specification.
         Ok(Some(unsafe { std::mem::transmute::<FFI_ArrowArray, ArrowArray>(array) }))
+    }
+}
+
+/// arrow-rs' schema as a structure of this crate.
+fn own_schema(schema: &Schema) -> Result<ArrowSchema> {
+    let schema = FFI_ArrowSchema::try_from(schema)?;
+    // SAFETY: both are `struct ArrowSchema` of the specification.
+    Ok(unsafe { std::mem::transmute::<FFI_ArrowSchema, ArrowSchema>(schema) })
+}
+
+impl Description {
+    /// What a source holds whose columns are these.
+    ///
+    /// # Errors
+    /// If a column is of a type that Arrow's C data interface does not have.
+    pub fn from_schema(schema: &Schema, rows: Option<u64>, dim: Option<usize>) -> Result<Self> {
+        Ok(Self { rows, dim, columns: own_schema(schema)? })
     }
 }
 
