@@ -32,6 +32,7 @@ pub trait Composer: Send + Sync {
     ///
     /// # Errors
     /// If it is not differentiable, or the dimension is not its own.
+    #[expect(clippy::too_many_arguments, reason = "two operands, and a gradient for each")]
     fn vjp(
         &self,
         _dim: usize,
