@@ -199,6 +199,9 @@ impl Instance {
     pub(crate) unsafe fn from_raw(raw: RawInstance) -> Result<Self> {
         // SAFETY: the component of an instance lives as long as the process.
         let component = unsafe { ForeignComponent::from_raw(raw.component) }?;
+        if raw.instance.is_null() {
+            return Err(Error::new(format!("{} `{}`: there is no instance", component.kind, component.name)));
+        }
         Ok(Self { raw: raw.instance, component })
     }
 

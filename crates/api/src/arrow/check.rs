@@ -131,7 +131,8 @@ unsafe fn check_below(
         return Err(refuse(format!("has {} buffers, and its type needs {buffers}", array.n_buffers)));
     }
     let bits = if format.starts_with("w:") { 8 * width(format).map_err(about)? } else { bits };
-    if end.saturating_mul(bits) / 8 > budget {
+    // Whatever the budget, there is no more than the machine can address.
+    if u128::from(end) * u128::from(bits) / 8 > u128::from(budget.min(isize::MAX as u64)) {
         return Err(refuse(format!("claims {end} values, more than the memory budget holds")));
     }
     for at in 1..buffers {

@@ -1,6 +1,7 @@
 //! What a library exports of a loader.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::path::Path;
 
 use super::services::with_services;
@@ -8,7 +9,7 @@ use crate::abi::*;
 use crate::arrow::{ArrowArrayStream, ArrowSchema};
 use crate::guard::enter;
 use crate::raw::{optional_text, read_sized, require_reserved, slice, text};
-use crate::{Component, Description, LoadRequest, Loader, Result};
+use crate::{Component, Description, Error, LoadRequest, Loader, Result};
 
 /// The functions of a loader.
 pub(super) const fn methods<C: Component + Loader>() -> &'static RawLoaderMethods {
@@ -69,6 +70,10 @@ unsafe extern "C" fn describe<C: Component + Loader>(
             let describe =
                 |request: &LoadRequest<'_>| with_services(host, |services| loader.describe(request, services));
             let Some(Description { rows, dim, columns }) = with_request(request, describe)? else { return Ok(()) };
+            let size = (*out).size as usize;
+            if size < offset_of!(RawDescription, columns) + size_of::<ArrowSchema>() {
+                return Err(Error::new(format!("the description is truncated: {size} bytes")));
+            }
             // All of these are fields of the first release; the caller's structure may be longer than ours.
             (*out).rows = rows.unwrap_or(ROWS_UNKNOWN);
             (*out).dim = dim.unwrap_or(0) as u64;

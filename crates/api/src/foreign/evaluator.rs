@@ -6,7 +6,7 @@ use super::rows::{Examples, on_pass};
 use super::services::call;
 use super::{foreign, required};
 use crate::abi::*;
-use crate::raw::{lend_columns, lend_sets, lossy, read_sized};
+use crate::raw::{lend_columns, lend_sets, lossy, read_sized, require_reserved};
 use crate::{Error, Evaluation, Evaluator, Metric, Result, Services, Unit};
 
 foreign! {
@@ -21,11 +21,14 @@ foreign! {
 unsafe extern "C" fn collect_metric(sink_ctx: *mut c_void, metric: *const RawMetric) {
     // SAFETY: the caller vouches for the sink; the metric is lent for the call.
     unsafe {
-        let metric = read_sized(metric).map(|raw| Metric {
-            name: lossy(raw.name),
-            larger_is_better: raw.larger_is_better != 0,
-            unit: Unit::from_raw(raw.unit),
-            range: (raw.least, raw.most),
+        let metric = read_sized(metric).and_then(|raw| {
+            require_reserved("a metric", raw.reserved)?;
+            Ok(Metric {
+                name: lossy(raw.name),
+                larger_is_better: raw.larger_is_better != 0,
+                unit: Unit::from_raw(raw.unit),
+                range: (raw.least, raw.most),
+            })
         });
         (*sink_ctx.cast::<Vec<Result<Metric>>>()).push(metric);
     }
