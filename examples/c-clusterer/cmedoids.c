@@ -48,12 +48,23 @@ static int32_t destroy(void *instance, const CompflowHost *host) {
   return COMPFLOW_STATUS_OK;
 }
 
-static uint64_t pairs_of(uint64_t k, uint32_t degree) { return degree > 1 ? k * (k - 1) / 2 : 0; }
+static uint64_t pairs_of(uint64_t k, uint32_t degree) { return degree > 1 ? compflow_times(k, k - 1) / 2 : 0; }
 
-static uint64_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree) {
-  const Params *params = instance;
-  uint64_t pairs = pairs_of(params->k, degree);
-  return rows * (dim * 4 + 4 + 8) + (params->k + 3 * pairs) * dim * 4 + pairs * 8 + params->k * 4 + params->max_iter * 8;
+static uint64_t bytes_for(const Params *params, uint64_t rows, uint64_t dim, uint32_t degree) {
+  uint64_t pairs = pairs_of(params->k, degree), vector = compflow_times(dim, 4);
+  uint64_t candidates = compflow_add(params->k, pairs);
+  /* The points and what is composed; a label and a distance per example; and the result with its copy. */
+  uint64_t bytes = compflow_times(compflow_add(rows, compflow_add(candidates, compflow_times(2, pairs))), vector);
+  bytes = compflow_add(bytes, compflow_times(rows, 4 + 8));
+  bytes = compflow_add(bytes, compflow_times(compflow_add(rows, candidates), 2 * (8 + 2 * 4 + 2 * 4)));
+  return compflow_add(bytes, compflow_add(compflow_times(pairs, 8), compflow_times(params->max_iter, 8)));
+}
+
+static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
+                      uint64_t *bytes) {
+  (void)host;
+  *bytes = bytes_for(instance, rows, dim, degree);
+  return COMPFLOW_STATUS_OK;
 }
 
 /* Brings vectors into the space of the task. */
@@ -154,43 +165,44 @@ static int32_t move(Run *run, int *moved) {
   return COMPFLOW_STATUS_OK;
 }
 
-/* The result as Arrow tables: a set per example; a set and its exemplars per candidate. */
-static int tables(const Run *run, uint64_t iterations, CompflowClustering *out) {
-  uint64_t pairs = run->candidates - run->k;
-  uint32_t *offsets = malloc((run->n + run->candidates + 1) * sizeof *offsets);
-  uint32_t *values = malloc((2 * run->n + run->k + 2 * pairs + 1) * sizeof *values);
-  uint32_t *exemplars = malloc((run->k + 2 * pairs + 1) * sizeof *exemplars);
-  int failed = !offsets || !values || !exemplars;
-  if (!failed) {
-    uint32_t length = offsets[0] = 0;
-    for (uint64_t row = 0; row < run->n; row++) {
-      uint32_t label = run->labels[row];
-      if (label < run->k) values[length++] = label;
-      else memcpy(values + length, run->pairs + 2 * (label - run->k), 2 * sizeof *values), length += 2;
-      offsets[row + 1] = length;
-    }
-    failed = compflow_table_begin(&out->assignments, run->n, 1) ||
-             compflow_table_sets(&out->assignments, "clusters", offsets, values);
+/* Appends the members of a candidate; returns where the next set begins. */
+static uint64_t append(const Run *run, uint64_t candidate, uint32_t *values, uint64_t at) {
+  if (candidate < run->k) {
+    values[at] = (uint32_t)candidate;
+    return at + 1;
   }
-  if (!failed) {
-    uint32_t length = 0;
-    for (uint64_t candidate = 0; candidate < run->candidates; candidate++) {
-      if (candidate < run->k) values[length++] = (uint32_t)candidate;
-      else memcpy(values + length, run->pairs + 2 * (candidate - run->k), 2 * sizeof *values), length += 2;
-      offsets[candidate + 1] = length;
-    }
-    for (uint32_t at = 0; at < length; at++) exemplars[at] = run->medoids[values[at]];
-    failed = compflow_table_begin(&out->clusters, run->candidates, 2) ||
-             compflow_table_sets(&out->clusters, "clusters", offsets, values) ||
-             compflow_table_sets(&out->clusters, "exemplars", offsets, exemplars) ||
-             compflow_table_begin(&out->trace, iterations, 1) ||
-             compflow_table_doubles(&out->trace, "objective", run->trace);
-  }
-  free(offsets), free(values), free(exemplars);
-  return failed;
+  memcpy(values + at, run->pairs + 2 * (candidate - run->k), 2 * sizeof *values);
+  return at + 2;
 }
 
-static int32_t work(Run *run, uint64_t max_iter, CompflowClustering *out) {
+/* The result as Arrow tables: a set per example; a set and its exemplars per candidate. */
+static int tables(const Run *run, uint64_t iterations, CompflowClustering *found) {
+  uint64_t most = run->n > run->candidates ? run->n : run->candidates;
+  uint64_t *offsets = compflow_alloc(compflow_add(most, 1), sizeof *offsets);
+  uint32_t *values = compflow_alloc(compflow_times(most, 2), sizeof *values);
+  uint32_t *exemplars = compflow_alloc(compflow_times(run->candidates, 2), sizeof *exemplars);
+  int problem = offsets && values && exemplars ? 0 : COMPFLOW_TABLE_MEMORY;
+  if (!problem) {
+    offsets[0] = 0;
+    for (uint64_t row = 0; row < run->n; row++) offsets[row + 1] = append(run, run->labels[row], values, offsets[row]);
+    problem = compflow_table_begin(&found->assignments, run->n, 1);
+    if (!problem) problem = compflow_table_sets(&found->assignments, "clusters", offsets, values);
+  }
+  if (!problem) {
+    for (uint64_t candidate = 0; candidate < run->candidates; candidate++)
+      offsets[candidate + 1] = append(run, candidate, values, offsets[candidate]);
+    for (uint64_t at = 0; at < offsets[run->candidates]; at++) exemplars[at] = run->medoids[values[at]];
+    problem = compflow_table_begin(&found->clusters, run->candidates, 2);
+    if (!problem) problem = compflow_table_sets(&found->clusters, "clusters", offsets, values);
+    if (!problem) problem = compflow_table_sets(&found->clusters, "exemplars", offsets, exemplars);
+    if (!problem) problem = compflow_table_begin(&found->trace, iterations, 1);
+    if (!problem) problem = compflow_table_doubles(&found->trace, "objective", run->trace);
+  }
+  free(offsets), free(values), free(exemplars);
+  return problem;
+}
+
+static int32_t work(Run *run, uint64_t max_iter, CompflowClustering *found) {
   memcpy(run->points, run->task->embeddings, run->n * run->dim * sizeof(float));
   enter(run->task, run->points, run->n);
   for (uint32_t a = 0, pair = 0; a < run->k && run->candidates > run->k; a++)
@@ -206,47 +218,42 @@ static int32_t work(Run *run, uint64_t max_iter, CompflowClustering *out) {
       if (!moved) break;
     }
     int32_t status = place(run);
-    if (!status) status = assign(run, &out->objective);
+    if (!status) status = assign(run, &found->objective);
     if (status) return status;
-    run->trace[iteration++] = out->objective;
+    run->trace[iteration++] = found->objective;
   }
-  out->converged = !moved;
-  out->iterations = iteration;
-  if (!tables(run, iteration, out)) return COMPFLOW_STATUS_OK;
-  compflow_table_release(&out->assignments);
-  compflow_table_release(&out->clusters);
-  compflow_table_release(&out->trace);
-  return compflow_no_memory(run->host);
+  found->converged = !moved;
+  found->iterations = iteration;
+  int problem = tables(run, iteration, found);
+  return problem ? compflow_fail_table(run->host, problem) : COMPFLOW_STATUS_OK;
 }
 
 static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
   const Params *params = instance;
-  uint64_t needed = memory(instance, task->rows, task->dim, task->degree);
   if (params->k > task->rows)
-    return compflow_fail(host, "`k` = %llu is more than the %llu examples", (unsigned long long)params->k,
-                         (unsigned long long)task->rows);
-  if (needed > host->memory)
-    return compflow_fail(host, "needs %llu bytes of memory, over the budget of %llu; lower `k`",
-                         (unsigned long long)needed, (unsigned long long)host->memory);
+    return compflow_fail_parameter(host, "k", "= %llu is more than the %llu examples", (unsigned long long)params->k,
+                                   (unsigned long long)task->rows);
+  int32_t status = compflow_require_memory(host, bytes_for(params, task->rows, task->dim, task->degree), "lower `k`");
+  if (status) return status;
   uint64_t pairs = task->composer ? pairs_of(params->k, task->degree) : 0;
   Run run = {.task = task, .host = host, .n = task->rows, .dim = task->dim, .k = params->k, .candidates = params->k + pairs};
-  run.points = malloc(run.n * run.dim * sizeof(float));
-  run.places = malloc(run.candidates * run.dim * sizeof(float));
-  run.left = malloc((pairs + 1) * run.dim * sizeof(float));
-  run.right = malloc((pairs + 1) * run.dim * sizeof(float));
-  run.pairs = malloc((pairs + 1) * 2 * sizeof(uint32_t));
-  run.medoids = malloc(run.k * sizeof(uint32_t));
-  run.labels = malloc(run.n * sizeof(uint32_t));
-  run.distances = malloc(run.n * sizeof(double));
-  run.trace = malloc(params->max_iter * sizeof(double));
+  run.points = compflow_alloc(compflow_times(run.n, run.dim), sizeof(float));
+  run.places = compflow_alloc(compflow_times(run.candidates, run.dim), sizeof(float));
+  run.left = compflow_alloc(compflow_times(pairs, run.dim), sizeof(float));
+  run.right = compflow_alloc(compflow_times(pairs, run.dim), sizeof(float));
+  run.pairs = compflow_alloc(pairs, 2 * sizeof(uint32_t));
+  run.medoids = compflow_alloc(run.k, sizeof(uint32_t));
+  run.labels = compflow_alloc(run.n, sizeof(uint32_t));
+  run.distances = compflow_alloc(run.n, sizeof(double));
+  run.trace = compflow_alloc(params->max_iter, sizeof(double));
   CompflowClustering found;
-  memset(&found, 0, sizeof found);
-  found.size = out->size;
-  int32_t status;
+  compflow_clustering_begin(&found);
   if (run.points && run.places && run.left && run.right && run.pairs && run.medoids && run.labels && run.distances && run.trace)
     status = work(&run, params->max_iter, &found);
   else status = compflow_no_memory(host);
-  if (!status) *out = found;
+  /* Field by field: the caller's structure may be older than this one, or newer. */
+  if (!status) compflow_clustering_give(out, &found);
+  compflow_clustering_release(&found);
   free(run.points), free(run.places), free(run.left), free(run.right), free(run.pairs);
   free(run.medoids), free(run.labels), free(run.distances), free(run.trace);
   return status;
@@ -284,7 +291,7 @@ static const CompflowLibrary LIBRARY = {
 
 const CompflowAbi COMPFLOW_ABI = {COMPFLOW_MAGIC, COMPFLOW_ABI_VERSION, sizeof(CompflowLibrary)};
 
-const CompflowLibrary *compflow_library(CompflowTextFn sink, void *sink_ctx) {
+const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx) {
   (void)sink, (void)sink_ctx;
   return &LIBRARY;
 }

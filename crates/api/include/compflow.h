@@ -9,10 +9,13 @@
  * Ownership. Nobody frees what it did not allocate. A pointer in an argument is borrowed for the duration of the call;
  *   Arrow structures carry their producer's `release`; instances end by their component's `destroy`.
  * Threads. Every function may be called from any thread, and the functions of one instance from several threads at once.
- * Errors. A function that fails hands a text to CompflowHost.error and returns COMPFLOW_STATUS_ERROR. No exception and
- *   no longjmp leaves a function.
- * Growth. Structures that begin with `size` grow at the end only. `size` is what the maker of the value was compiled
- *   with; a reader looks at a later field only if `size` covers it. Reserved fields are zero.
+ * Errors. A function that fails hands a CompflowError to CompflowHost.error and returns COMPFLOW_STATUS_ERROR. No
+ *   exception and no longjmp leaves a function.
+ * Growth. Structures that begin with `size` grow at the end only, by whole fields. `size` is what the maker of the value
+ *   was compiled with; a reader looks at a later field only if `size` covers it, and a writer of a result assigns a later
+ *   field only if the `size` that it was handed covers it. Nobody ever copies a whole structure over one that the other
+ *   side allocated. Structures without `size` never change.
+ * Reserved fields are zero; another value is refused.
  * Null. A pointer is not null unless its comment says so; a sequence of length zero may have any pointer. Text is
  *   UTF-8 without a terminating zero.
  *
@@ -99,16 +102,34 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 #define COMPFLOW_MIN_LIBRARY_SIZE 56
 
 // Likewise the size of CompflowComponent.
-#define COMPFLOW_MIN_COMPONENT_SIZE 104
+#define COMPFLOW_MIN_COMPONENT_SIZE 120
+
+// More components in one library than anybody has; a larger number is a mistake.
+#define COMPFLOW_MAX_COMPONENTS UINT64_C(4096)
 
 // The call did what it was asked.
 #define COMPFLOW_STATUS_OK 0
 
-// The call failed and said why through CompflowHost.error.
+// The call failed and said why through CompflowHost.error, or through the sink that came with it.
 #define COMPFLOW_STATUS_ERROR 1
 
-// The call stopped because CompflowHost.cancel was raised.
+// The call stopped because CompflowHost.cancel was raised; never otherwise.
 #define COMPFLOW_STATUS_CANCELLED 2
+
+// CompflowError.code: none of the others; a fault of the callee, or of something it uses.
+#define COMPFLOW_ERROR_INTERNAL 0
+
+// CompflowError.code: a parameter is wrong, CompflowError.parameter says which.
+#define COMPFLOW_ERROR_PARAMETER 1
+
+// CompflowError.code: this data cannot be worked on, whatever the parameters: too few examples, an unreadable file.
+#define COMPFLOW_ERROR_DATA 2
+
+// CompflowError.code: the work would take more than CompflowHost.memory.
+#define COMPFLOW_ERROR_BUDGET 3
+
+// CompflowError.code: the source lacks a column that was asked for; CompflowError.parameter is its name in the request.
+#define COMPFLOW_ERROR_COLUMN 4
 
 // CompflowComponent.kind: yields tables of embeddings; its methods are CompflowLoaderMethods.
 #define COMPFLOW_KIND_LOADER 1
@@ -122,20 +143,39 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowComponent.kind: scores; its methods are CompflowEvaluatorMethods.
 #define COMPFLOW_KIND_EVALUATOR 4
 
-// CompflowComponent.flags: a clusterer that cannot work without a composer if the degree is above 1.
-#define COMPFLOW_NEEDS_COMPOSER 1
+// The half of CompflowComponent.flags that must be understood: a component with an unknown flag in it is refused. An
+// unknown flag in the other half is ignored.
+#define COMPFLOW_FLAGS_TO_UNDERSTAND UINT64_C(0xffffffff)
 
-// CompflowComponent.flags: a clusterer that is given the true sets.
-#define COMPFLOW_NEEDS_TRUTH (1 << 1)
+// CompflowComponent.flags: a clusterer that cannot work without a composer if the degree is above 1.
+#define COMPFLOW_NEEDS_COMPOSER UINT64_C(1)
+
+// CompflowComponent.flags: a clusterer that is given the true sets, or an evaluator that cannot do without them.
+#define COMPFLOW_NEEDS_TRUTH (UINT64_C(1) << 1)
 
 // CompflowComponent.flags: a clusterer whose composer must have `vjp`.
-#define COMPFLOW_NEEDS_GRADIENTS (1 << 2)
+#define COMPFLOW_NEEDS_GRADIENTS (UINT64_C(1) << 2)
 
 // CompflowComponent.flags: a loader that reads the file named by `path`.
-#define COMPFLOW_NEEDS_PATH (1 << 3)
+#define COMPFLOW_NEEDS_PATH (UINT64_C(1) << 3)
+
+// CompflowComponent.flags: an evaluator that cannot do without embeddings.
+#define COMPFLOW_NEEDS_EMBEDDINGS (UINT64_C(1) << 4)
+
+// CompflowComponent.flags: a clusterer that may assign an example to the empty set, "none of them".
+#define COMPFLOW_ASSIGNS_NONE (UINT64_C(1) << 5)
 
 // CompflowComponent.flags: a composer that has `vjp`.
-#define COMPFLOW_HAS_GRADIENTS (1 << 4)
+#define COMPFLOW_HAS_GRADIENTS (UINT64_C(1) << 32)
+
+// CompflowComponent.flags: a composer for which neither order nor grouping matters, but for rounding.
+#define COMPFLOW_IS_ASSOCIATIVE (UINT64_C(1) << 33)
+
+// CompflowComponent.flags: a composer that has `compose_sets`.
+#define COMPFLOW_COMPOSES_SETS (UINT64_C(1) << 34)
+
+// CompflowComponent.flags: a clusterer that makes use of weights.
+#define COMPFLOW_USES_WEIGHTS (UINT64_C(1) << 35)
 
 // CompflowTask.normalize: vectors are used as they are.
 #define COMPFLOW_NORMALIZE_NONE 0
@@ -158,8 +198,23 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowHost.log: the result is usable, the user should know something about it.
 #define COMPFLOW_LOG_WARN 2
 
+// CompflowMetric.unit: a plain number.
+#define COMPFLOW_UNIT_NUMBER 0
+
+// CompflowMetric.unit: a part of 1, shown in per cent.
+#define COMPFLOW_UNIT_SHARE 1
+
+// CompflowMetric.unit: how many.
+#define COMPFLOW_UNIT_COUNT 2
+
+// CompflowMetric.unit: a distance of the space, or a sum of them.
+#define COMPFLOW_UNIT_DISTANCE 3
+
+// CompflowDescription.rows: not known without reading everything.
+#define COMPFLOW_ROWS_UNKNOWN UINT64_MAX
+
 // How many rows every batch of a pass has, except the last.
-#define COMPFLOW_BATCH_ROWS (1 << 16)
+#define COMPFLOW_BATCH_ROWS (UINT64_C(1) << 16)
 
 // What a library exports as the datum COMPFLOW_ABI_SYMBOL; read before any of its functions is called.
 //
@@ -181,15 +236,35 @@ typedef struct CompflowStr {
   uint64_t len;
 } CompflowStr;
 
-// A sequence of sets of numbers, borrowed. Set `i` is `values[offsets[i]..offsets[i + 1]]`, strictly ascending.
+// A problem.
+typedef struct CompflowError {
+  // Size of this structure.
+  uint32_t size;
+  // One of the `COMPFLOW_ERROR_*`; one that is not known counts as COMPFLOW_ERROR_INTERNAL.
+  uint32_t code;
+  // The path of the parameter it is about, `base.params.k`; null if it is about none.
+  struct CompflowStr parameter;
+  // For the user: lower case, no full stop, naming the thing, what was found and what would do. It does not repeat
+  // the parameter's name, which is put before it: "must be at least 1, found 0".
+  struct CompflowStr text;
+  // What would help, if that is known: "did you mean `k`?". May be null.
+  struct CompflowStr help;
+} CompflowError;
+
+// A sequence of sets of numbers, borrowed. Set `i` is `values[offsets[i]..offsets[i + 1]]`, strictly ascending; it may be
+// empty.
 typedef struct CompflowSets {
   // How many sets.
   uint64_t len;
   // `len + 1` ascending numbers, the first 0.
-  const uint32_t *offsets;
+  const uint64_t *offsets;
   // The members, set after set.
   const uint32_t *values;
 } CompflowSets;
+
+// Takes a problem, borrowed for the call; several calls are several problems. Called on the thread of the call it was
+// handed to, before that returns.
+typedef void (*CompflowErrorFn)(void *sink_ctx, const struct CompflowError *error);
 
 // Takes a text, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
 typedef void (*CompflowTextFn)(void *sink_ctx, struct CompflowStr text);
@@ -214,27 +289,33 @@ typedef struct CompflowHost {
   uint64_t memory;
   // Non-zero once the work is no longer wanted; read it atomically, several times a second.
   const uint32_t *cancel;
+  // Name and version of the program for people, such as `compflow 0.2.0`.
+  struct CompflowStr version;
   // Passed to every function below.
   void *ctx;
-  // Takes the text of an error; the callee returns COMPFLOW_STATUS_ERROR afterwards. A text about a parameter
-  // begins with its name in backticks; several lines are several problems.
-  void (*error)(void *ctx, struct CompflowStr text);
+  // Takes a problem; the callee returns COMPFLOW_STATUS_ERROR afterwards.
+  CompflowErrorFn error;
   // Takes a line for the user, with one of the `COMPFLOW_LOG_*`.
   void (*log)(void *ctx, uint32_t level, struct CompflowStr text);
   // Takes how much of the call's work is done; `total` is 0 if unknown.
   void (*progress)(void *ctx, uint64_t done, uint64_t total);
   // Resolves a path as the user wrote it, relative to the pipeline file, and notes that the result depends on
-  // the file's content. `sink` takes the absolute path, or the reason if there is no such file.
-  int32_t (*input)(void *ctx, struct CompflowStr path, CompflowTextFn sink, void *sink_ctx);
+  // the file's content. `sink` takes the absolute path; if there is no such file, `error` takes the reason.
+  int32_t (*input)(void *ctx,
+                   struct CompflowStr path,
+                   CompflowTextFn sink,
+                   void *sink_ctx,
+                   CompflowErrorFn error,
+                   void *error_ctx);
   // Creates another component from its kind, name and parameters (a JSON object). On success the callee owns
-  // `*instance`; on failure `sink` takes the reason.
+  // `*instance`; on failure `error` takes the reason.
   int32_t (*create)(void *ctx,
                     uint32_t kind,
                     struct CompflowStr name,
                     struct CompflowStr params,
                     struct CompflowInstance *instance,
-                    CompflowTextFn sink,
-                    void *sink_ctx);
+                    CompflowErrorFn error,
+                    void *error_ctx);
 } CompflowHost;
 
 // One component: what it is and how it is made.
@@ -243,10 +324,8 @@ typedef struct CompflowComponent {
   uint32_t size;
   // One of the `COMPFLOW_KIND_*`.
   uint32_t kind;
-  // Any of the `COMPFLOW_NEEDS_*` and `COMPFLOW_HAS_*`.
-  uint32_t flags;
-  // Zero.
-  uint32_t reserved;
+  // Any of the `COMPFLOW_NEEDS_*`, `COMPFLOW_HAS_*` and others that say so: what holds for every instance. See COMPFLOW_FLAGS_TO_UNDERSTAND.
+  uint64_t flags;
   // The name that pipeline files use: lower case, unique among components of its kind.
   struct CompflowStr name;
   // One line.
@@ -265,6 +344,15 @@ typedef struct CompflowComponent {
   int32_t (*destroy)(void *instance, const struct CompflowHost *host);
   // The functions of `kind`: a `Compflow*Methods`, valid for the life of the process.
   const void *methods;
+  // Writes the flags of this instance, for a component whose parameters decide what it needs. Null if all have
+  // those of the component.
+  int32_t (*flags_of)(void *instance, const struct CompflowHost *host, uint64_t *flags);
+  // For clusterers and evaluators: hands the name of every further column that this instance wants to `sink`, as the
+  // source of the data has it; `id` for the identifiers. Null if it wants none.
+  int32_t (*columns)(void *instance,
+                     const struct CompflowHost *host,
+                     CompflowTextFn sink,
+                     void *sink_ctx);
 } CompflowComponent;
 
 // What a library offers.
@@ -279,9 +367,17 @@ typedef struct CompflowLibrary {
   struct CompflowStr version;
   // `component_count` pointers, each valid for the life of the process.
   const struct CompflowComponent *const *components;
-  // How many components.
+  // How many components; at most COMPFLOW_MAX_COMPONENTS.
   uint64_t component_count;
 } CompflowLibrary;
+
+// A column that a loader is asked for.
+typedef struct CompflowColumn {
+  // What it is called in the stream.
+  struct CompflowStr name;
+  // What the source calls it.
+  struct CompflowStr source;
+} CompflowColumn;
 
 // What a loader is asked for.
 typedef struct CompflowLoadRequest {
@@ -291,17 +387,26 @@ typedef struct CompflowLoadRequest {
   uint32_t reserved;
   // Absolute path of the file; null for a loader without `COMPFLOW_NEEDS_PATH`.
   struct CompflowStr path;
-  // The source's name of the embedding column; null if it is not wanted. Likewise the others.
-  struct CompflowStr embedding;
-  // The source's name of the column of true sets.
-  struct CompflowStr truth;
-  // The source's name of the column of trial numbers.
-  struct CompflowStr trial;
-  // The source's name of the column of identifiers.
-  struct CompflowStr id;
-  // The source's name of the column of preferences. Appended later: look at `size` first.
-  struct CompflowStr preference;
+  // `column_count` columns; each name once.
+  const struct CompflowColumn *columns;
+  // How many columns.
+  uint64_t column_count;
 } CompflowLoadRequest;
+
+// What a loader says of a source without reading all of it.
+typedef struct CompflowDescription {
+  // Size of this structure, set by the caller.
+  uint32_t size;
+  // Zero.
+  uint32_t reserved;
+  // How many rows; COMPFLOW_ROWS_UNKNOWN if that takes reading them.
+  uint64_t rows;
+  // Length of an embedding; 0 if unknown, or if the request names no column `embedding`.
+  uint64_t dim;
+  // All columns of the source, under its own names: a struct, which the caller releases. Comes released, and stays so
+  // if the loader cannot say.
+  ArrowSchema columns;
+} CompflowDescription;
 
 // Methods of COMPFLOW_KIND_LOADER.
 typedef struct CompflowLoaderMethods {
@@ -309,17 +414,24 @@ typedef struct CompflowLoaderMethods {
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial`,
-  // `id` and `preference`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
-  // strings, or one of those itself; `trial` integers; `id` integers or strings;
-  // `preference` numbers.
+  // Writes a stream of structs, which may outlive the call and the instance and must not use `host`, of all columns that
+  // were asked for, and no others, under the names of the request. `embedding` is a (fixed-size) list of
+  // 16-, 32- or 64-bit floats; `truth` a list of integers or strings, or one of those itself; `trial` integers; `id`
+  // integers or strings; `preference` and `weight` numbers; a name that begins with `column:` stands for a further
+  // column of integers, floats or strings.
   int32_t (*load)(void *instance,
                   const struct CompflowLoadRequest *request,
                   const struct CompflowHost *host,
                   ArrowArrayStream *out);
+  // Says what the source holds without reading all of it, and fails if a column of the request is not there. Null if
+  // it cannot; then it is opened instead.
+  int32_t (*describe)(void *instance,
+                      const struct CompflowLoadRequest *request,
+                      const struct CompflowHost *host,
+                      struct CompflowDescription *out);
 } CompflowLoaderMethods;
 
-// Methods of COMPFLOW_KIND_COMPOSER. All matrices are row-major, `rows` by `dim`, and do not overlap.
+// Methods of COMPFLOW_KIND_COMPOSER. All matrices are row-major, `rows` (which may be 0) by `dim`, and do not overlap.
 typedef struct CompflowComposerMethods {
   // Size of this structure.
   uint32_t size;
@@ -327,7 +439,7 @@ typedef struct CompflowComposerMethods {
   uint32_t reserved;
   // The only dimension it works for; 0 if it works for all.
   uint64_t (*dim)(void *instance);
-  // `out[i] = g(left[i], right[i])`.
+  // `out[i] = g(left[i], right[i])`; every number of `out` is written.
   int32_t (*compose)(void *instance,
                      uint64_t rows,
                      uint64_t dim,
@@ -346,7 +458,47 @@ typedef struct CompflowComposerMethods {
                  float *grad_left,
                  float *grad_right,
                  const struct CompflowHost *host);
+  // `out[i]` is the composition of the set `sets[i]` of rows of `vectors`, none of them empty: for a composer that is
+  // more than its pairs, such as the mean. Null without COMPFLOW_COMPOSES_SETS.
+  int32_t (*compose_sets)(void *instance,
+                          uint64_t rows,
+                          uint64_t dim,
+                          const float *vectors,
+                          const struct CompflowSets *sets,
+                          float *out,
+                          const struct CompflowHost *host);
+  // Overwrites `grad_vectors` (`rows` by `dim`) with `grad` (a row per set) pulled back through `compose_sets`. Not null
+  // if that is not and there is `vjp`.
+  int32_t (*compose_sets_vjp)(void *instance,
+                              uint64_t rows,
+                              uint64_t dim,
+                              const float *vectors,
+                              const struct CompflowSets *sets,
+                              const float *grad,
+                              float *grad_vectors,
+                              const struct CompflowHost *host);
 } CompflowComposerMethods;
+
+// An Arrow struct array with its schema.
+typedef struct CompflowTable {
+  // The columns.
+  ArrowArray array;
+  // Their types.
+  ArrowSchema schema;
+} CompflowTable;
+
+// Takes some rows, row-major, borrowed for the call; anything but COMPFLOW_STATUS_OK ends the pass. Called on the thread
+// of the call it was handed to, before that returns.
+typedef int32_t (*CompflowBatchFn)(void *sink_ctx, uint64_t rows, const float *values);
+
+// Hands all examples to `each`, in order, finite, not normalised, in batches of COMPFLOW_BATCH_ROWS. May be called again;
+// while a pass is under way, another is refused. Returns what `each` returned if that ended the pass; if the
+// examples cannot be read, `error` takes the reason.
+typedef int32_t (*CompflowPassFn)(void *ctx,
+                                  CompflowBatchFn each,
+                                  void *each_ctx,
+                                  CompflowErrorFn error,
+                                  void *error_ctx);
 
 // What a clusterer is given.
 typedef struct CompflowTask {
@@ -358,7 +510,7 @@ typedef struct CompflowTask {
   uint64_t rows;
   // Length of an embedding; at least 1.
   uint64_t dim;
-  // `rows` by `dim`, row-major, finite, not normalised.
+  // `rows` by `dim`, row-major, finite, not normalised; never written to. Null for an instance that `streams`.
   const float *embeddings;
   // One of the `COMPFLOW_NORMALIZE_*`.
   uint32_t normalize;
@@ -368,55 +520,21 @@ typedef struct CompflowTask {
   const struct CompflowInstance *composer;
   // The true sets, one per example; null without COMPFLOW_NEEDS_TRUTH.
   const struct CompflowSets *truth;
-  // How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say. Appended later: look at
-  // `size` first.
+  // How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say.
   const float *preferences;
-} CompflowTask;
-
-// Takes some rows, row-major, borrowed for the call; anything but COMPFLOW_STATUS_OK ends the pass. Called on the thread
-// of the call it was handed to, before that returns.
-typedef int32_t (*CompflowBatchFn)(void *sink_ctx, uint64_t rows, const float *values);
-
-// Hands all examples to `each`, in order, finite, not normalised, in batches of COMPFLOW_BATCH_ROWS. May be called again,
-// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
-// takes the reason.
-typedef int32_t (*CompflowPassFn)(void *ctx,
-                                  CompflowBatchFn each,
-                                  void *each_ctx,
-                                  CompflowTextFn sink,
-                                  void *sink_ctx);
-
-// What a clusterer is given that reads the examples batch by batch.
-typedef struct CompflowStreamTask {
-  // Size of this structure.
-  uint32_t size;
-  // Largest composition considered; at least 1.
-  uint32_t degree;
-  // Number of examples; at least 1.
-  uint64_t rows;
-  // Length of an embedding; at least 1.
-  uint64_t dim;
-  // One of the `COMPFLOW_NORMALIZE_*`.
-  uint32_t normalize;
-  // One of the `COMPFLOW_DISTANCE_*`.
-  uint32_t distance;
-  // Null if the pipeline has none.
-  const struct CompflowInstance *composer;
+  // How much each example counts, `rows` numbers of at least 0; null if all count the same.
+  const float *weights;
+  // The further columns that the instance asked for, a row per example; borrowed, not to be released. Null if it
+  // asked for none.
+  const struct CompflowTable *columns;
   // Passed to `pass`.
   void *ctx;
-  // Reads the examples.
+  // Reads the examples, also those that are in memory.
   CompflowPassFn pass;
-} CompflowStreamTask;
+} CompflowTask;
 
-// An Arrow struct array with its schema.
-typedef struct CompflowTable {
-  // The columns.
-  ArrowArray array;
-  // Their types.
-  ArrowSchema schema;
-} CompflowTable;
-
-// What a clusterer returns.
+// What a clusterer returns. The caller sets `size` and hands over tables that are released already; the callee assigns
+// the fields that `size` covers, on success only. A table that stays released is one that there is not.
 typedef struct CompflowClustering {
   // Size of this structure, set by the caller.
   uint32_t size;
@@ -426,17 +544,26 @@ typedef struct CompflowClustering {
   uint64_t iterations;
   // What the method minimised or maximised; NaN if it has no such number.
   double objective;
-  // A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, not
-  // empty; optional `memberships` `fixed_size_list<f32>`, one per singleton; any further columns are
-  // sets as well, kept under their names.
+  // A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
+  // `degree` members and empty only with COMPFLOW_ASSIGNS_NONE; optional `memberships` `fixed_size_list<f32>`, one per
+  // singleton; further columns, kept under their names: `list<u32>` of ascending members, `f64` (NaN counts as
+  // null), `i64`, `bool`, `utf8`.
   struct CompflowTable assignments;
-  // A row per cluster, at least those that occur in `assignments`: `clusters` `list<u32>`; optional `exemplars`
-  // `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
-  // ascending order of these rows); optional `centroid`
-  // `fixed_size_list<f32>`, a point of the pipeline's space (already normalised where it normalises).
+  // A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
+  // `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
+  // ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
+  // (already normalised where it normalises).
   struct CompflowTable clusters;
-  // A row per iteration: `objective` f64. May have no rows.
+  // A row per iteration: `objective` `f64`. May be left released.
   struct CompflowTable trace;
+  // Named numbers about the result: `name` `utf8`, `value` `f64`. May be left released.
+  struct CompflowTable scalars;
+  // Parameters that the method settled by itself, such as a threshold found: `name` `utf8`, the parameter's path, and
+  // `value` `utf8`, JSON. May be left released.
+  struct CompflowTable resolved;
+  // What unions are composed from, before normalisation: `singleton` `u32` and `vector` `fixed_size_list<f32>`. May be
+  // left released if there are exemplars, or if the method composes nothing.
+  struct CompflowTable singletons;
 } CompflowClustering;
 
 // Methods of COMPFLOW_KIND_CLUSTERER.
@@ -445,23 +572,77 @@ typedef struct CompflowClustererMethods {
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // How many bytes `cluster` would allocate; 0 if it cannot tell.
-  uint64_t (*memory)(void *instance, uint64_t rows, uint64_t dim, uint32_t degree);
-  // Clusters. `out` comes with empty tables and is written only on success.
+  // Writes how many bytes `cluster` would allocate, 0 if it cannot tell. The host refuses the work if that is more than
+  // the budget. May be null.
+  int32_t (*memory)(void *instance,
+                    uint64_t rows,
+                    uint64_t dim,
+                    uint32_t degree,
+                    const struct CompflowHost *host,
+                    uint64_t *bytes);
+  // Clusters.
   int32_t (*cluster)(void *instance,
                      const struct CompflowTask *task,
                      const struct CompflowHost *host,
                      struct CompflowClustering *out);
-  // Non-zero if this instance wants the examples batch by batch. Appended later: look at `size` first; null means no.
-  uint32_t (*streams)(void *instance);
-  // Like `cluster`, for an instance that `streams`.
-  int32_t (*cluster_stream)(void *instance,
-                            const struct CompflowStreamTask *task,
-                            const struct CompflowHost *host,
-                            struct CompflowClustering *out);
+  // Writes 1 if this instance reads the examples pass by pass and does without the matrix, else 0. May be null.
+  int32_t (*streams)(void *instance, const struct CompflowHost *host, uint32_t *streams);
 } CompflowClustererMethods;
 
-// Takes a named number. Called on the thread of the call it was handed to, before that returns.
+// A number that an evaluator reports.
+typedef struct CompflowMetric {
+  // Size of this structure.
+  uint32_t size;
+  // One of the `COMPFLOW_UNIT_*`; one that is not known counts as COMPFLOW_UNIT_NUMBER.
+  uint32_t unit;
+  // The name in tables and in `[tune] metric`.
+  struct CompflowStr name;
+  // The smallest value there can be; may be -∞.
+  double least;
+  // The largest value there can be; may be ∞.
+  double most;
+  // 1 if larger is better, 0 if smaller is.
+  uint32_t larger_is_better;
+  // Zero.
+  uint32_t reserved;
+} CompflowMetric;
+
+// What an evaluator is given.
+typedef struct CompflowEvaluation {
+  // Size of this structure.
+  uint32_t size;
+  // Largest composition considered; at least 1.
+  uint32_t degree;
+  // Number of examples; may be 0.
+  uint64_t rows;
+  // Length of an embedding; 0 if there are none.
+  uint64_t dim;
+  // The set of every example.
+  const struct CompflowSets *predicted;
+  // The true set of every example; null if the data does not say, never with COMPFLOW_NEEDS_TRUTH.
+  const struct CompflowSets *truth;
+  // `rows` by `dim`, as in CompflowTask.embeddings. Null if they are not in memory or there are none.
+  const float *embeddings;
+  // One of the `COMPFLOW_NORMALIZE_*`.
+  uint32_t normalize;
+  // One of the `COMPFLOW_DISTANCE_*`.
+  uint32_t distance;
+  // The clusters, each the set of its members; null if nothing but the sets is known.
+  const struct CompflowSets *clusters;
+  // A point of the space for every cluster, row-major; null if the method has none, or there are no embeddings.
+  const float *centroids;
+  // The further columns that the instance asked for, as in CompflowTask.columns.
+  const struct CompflowTable *columns;
+  // Passed to `pass`.
+  void *ctx;
+  // Reads the embeddings, also those that are in memory; null if there are none, never with COMPFLOW_NEEDS_EMBEDDINGS.
+  CompflowPassFn pass;
+} CompflowEvaluation;
+
+// Takes a metric, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
+typedef void (*CompflowMetricFn)(void *sink_ctx, const struct CompflowMetric *metric);
+
+// Takes the value of a metric. Called on the thread of the call it was handed to, before that returns.
 typedef void (*CompflowScoreFn)(void *sink_ctx, struct CompflowStr name, double value);
 
 // Methods of COMPFLOW_KIND_EVALUATOR.
@@ -470,15 +651,14 @@ typedef struct CompflowEvaluatorMethods {
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // Hands every metric that `evaluate` reports to `sink`, with 1 if larger is better and -1 if smaller is.
+  // Hands every metric that `evaluate` reports to `sink`, the main one first.
   int32_t (*metrics)(void *instance,
                      const struct CompflowHost *host,
-                     CompflowScoreFn sink,
+                     CompflowMetricFn sink,
                      void *sink_ctx);
-  // Scores `predicted` against `truth` (equally many sets, none empty); hands every score to `sink`.
+  // Scores; hands one value per metric to `sink`. Members of sets are names without meaning.
   int32_t (*evaluate)(void *instance,
-                      const struct CompflowSets *truth,
-                      const struct CompflowSets *predicted,
+                      const struct CompflowEvaluation *evaluation,
                       const struct CompflowHost *host,
                       CompflowScoreFn sink,
                       void *sink_ctx);
@@ -486,7 +666,7 @@ typedef struct CompflowEvaluatorMethods {
 
 // What a library exports as the function COMPFLOW_ENTRY_SYMBOL. The result lives as long as the process; null means
 // that the library could not describe itself, and `sink` has taken the reason.
-typedef const struct CompflowLibrary *(*CompflowEntryFn)(CompflowTextFn sink, void *sink_ctx);
+typedef const struct CompflowLibrary *(*CompflowEntryFn)(CompflowErrorFn sink, void *sink_ctx);
 
 /* What a library defines: the datum, read before any function is called,
  *
@@ -498,7 +678,7 @@ typedef const struct CompflowLibrary *(*CompflowEntryFn)(CompflowTextFn sink, vo
 extern "C" {
 #endif
 COMPFLOW_EXPORT extern const CompflowAbi COMPFLOW_ABI;
-COMPFLOW_EXPORT const CompflowLibrary *compflow_library(CompflowTextFn sink, void *sink_ctx);
+COMPFLOW_EXPORT const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx);
 #ifdef __cplusplus
 }
 #endif

@@ -8,15 +8,17 @@
 //!   threads at once.
 //! - *Panics.* No call unwinds into its caller: a panic (or C++ exception) is caught where it happens, reported
 //!   through [`RawHost::error`] and returned as [`STATUS_ERROR`].
-//! - *Growth.* Structures that begin with `size` grow at the end only. `size` is what the maker of the value was
-//!   compiled with; a reader looks at a later field only if `size` covers it. Reserved fields are zero.
+//! - *Growth.* Structures that begin with `size` grow at the end only, by whole fields. `size` is what the maker of the
+//!   value was compiled with; a reader looks at a later field only if `size` covers it, and a writer of a result
+//!   assigns a later field only if the `size` that it was handed covers it. Nobody ever copies a whole structure over
+//!   one that the other side allocated. Structures without `size` never change.
+//! - *Reserved* fields are zero; another value is refused.
 //! - *Null.* A pointer is non-null unless its comment says otherwise; a zero-length slice may have any pointer.
 //!   Function pointers are `Option` here only so that a null one can be noticed and refused.
 
 use std::ffi::c_void;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use crate::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema};
 
 /// First bytes of [`RawAbi`].
 pub const MAGIC: [u8; 8] = *b"compflow";
@@ -36,14 +38,28 @@ pub const ENTRY_SYMBOL: &str = "compflow_library";
 pub const MIN_LIBRARY_SIZE: u32 = 56;
 
 /// Likewise the size of [`RawComponent`].
-pub const MIN_COMPONENT_SIZE: u32 = 104;
+pub const MIN_COMPONENT_SIZE: u32 = 120;
+
+/// More components in one library than anybody has; a larger number is a mistake.
+pub const MAX_COMPONENTS: u64 = 4096;
 
 /// The call did what it was asked.
 pub const STATUS_OK: i32 = 0;
-/// The call failed and said why through [`RawHost::error`].
+/// The call failed and said why through [`RawHost::error`], or through the sink that came with it.
 pub const STATUS_ERROR: i32 = 1;
-/// The call stopped because [`RawHost::cancel`] was raised.
+/// The call stopped because [`RawHost::cancel`] was raised; never otherwise.
 pub const STATUS_CANCELLED: i32 = 2;
+
+/// [`RawError::code`]: none of the others; a fault of the callee, or of something it uses.
+pub const ERROR_INTERNAL: u32 = 0;
+/// [`RawError::code`]: a parameter is wrong, [`RawError::parameter`] says which.
+pub const ERROR_PARAMETER: u32 = 1;
+/// [`RawError::code`]: this data cannot be worked on, whatever the parameters: too few examples, an unreadable file.
+pub const ERROR_DATA: u32 = 2;
+/// [`RawError::code`]: the work would take more than [`RawHost::memory`].
+pub const ERROR_BUDGET: u32 = 3;
+/// [`RawError::code`]: the source lacks a column that was asked for; [`RawError::parameter`] is its name in the request.
+pub const ERROR_COLUMN: u32 = 4;
 
 /// [`RawComponent::kind`]: yields tables of embeddings; its methods are [`RawLoaderMethods`].
 pub const KIND_LOADER: u32 = 1;
@@ -54,16 +70,30 @@ pub const KIND_CLUSTERER: u32 = 3;
 /// [`RawComponent::kind`]: scores; its methods are [`RawEvaluatorMethods`].
 pub const KIND_EVALUATOR: u32 = 4;
 
+/// The half of [`RawComponent::flags`] that must be understood: a component with an unknown flag in it is refused. An
+/// unknown flag in the other half is ignored.
+pub const FLAGS_TO_UNDERSTAND: u64 = 0xffff_ffff;
+
 /// [`RawComponent::flags`]: a clusterer that cannot work without a composer if the degree is above 1.
-pub const NEEDS_COMPOSER: u32 = 1;
-/// [`RawComponent::flags`]: a clusterer that is given the true sets.
-pub const NEEDS_TRUTH: u32 = 1 << 1;
+pub const NEEDS_COMPOSER: u64 = 1;
+/// [`RawComponent::flags`]: a clusterer that is given the true sets, or an evaluator that cannot do without them.
+pub const NEEDS_TRUTH: u64 = 1 << 1;
 /// [`RawComponent::flags`]: a clusterer whose composer must have `vjp`.
-pub const NEEDS_GRADIENTS: u32 = 1 << 2;
+pub const NEEDS_GRADIENTS: u64 = 1 << 2;
 /// [`RawComponent::flags`]: a loader that reads the file named by `path`.
-pub const NEEDS_PATH: u32 = 1 << 3;
+pub const NEEDS_PATH: u64 = 1 << 3;
+/// [`RawComponent::flags`]: an evaluator that cannot do without embeddings.
+pub const NEEDS_EMBEDDINGS: u64 = 1 << 4;
+/// [`RawComponent::flags`]: a clusterer that may assign an example to the empty set, "none of them".
+pub const ASSIGNS_NONE: u64 = 1 << 5;
 /// [`RawComponent::flags`]: a composer that has `vjp`.
-pub const HAS_GRADIENTS: u32 = 1 << 4;
+pub const HAS_GRADIENTS: u64 = 1 << 32;
+/// [`RawComponent::flags`]: a composer for which neither order nor grouping matters, but for rounding.
+pub const IS_ASSOCIATIVE: u64 = 1 << 33;
+/// [`RawComponent::flags`]: a composer that has `compose_sets`.
+pub const COMPOSES_SETS: u64 = 1 << 34;
+/// [`RawComponent::flags`]: a clusterer that makes use of weights.
+pub const USES_WEIGHTS: u64 = 1 << 35;
 
 /// [`RawTask::normalize`]: vectors are used as they are.
 pub const NORMALIZE_NONE: u32 = 0;
@@ -82,6 +112,18 @@ pub const LOG_INFO: u32 = 1;
 /// [`RawHost::log`]: the result is usable, the user should know something about it.
 pub const LOG_WARN: u32 = 2;
 
+/// [`RawMetric::unit`]: a plain number.
+pub const UNIT_NUMBER: u32 = 0;
+/// [`RawMetric::unit`]: a part of 1, shown in per cent.
+pub const UNIT_SHARE: u32 = 1;
+/// [`RawMetric::unit`]: how many.
+pub const UNIT_COUNT: u32 = 2;
+/// [`RawMetric::unit`]: a distance of the space, or a sum of them.
+pub const UNIT_DISTANCE: u32 = 3;
+
+/// [`RawDescription::rows`]: not known without reading everything.
+pub const ROWS_UNKNOWN: u64 = u64::MAX;
+
 /// What a library exports as the datum [`ABI_SYMBOL`]; read before any of its functions is called.
 ///
 /// These sixteen bytes never change.
@@ -98,10 +140,14 @@ pub struct RawAbi {
 
 /// What a library exports as the function [`ENTRY_SYMBOL`]. The result lives as long as the process; null means
 /// that the library could not describe itself, and `sink` has taken the reason.
-pub type EntryFn = unsafe extern "C" fn(sink: TextFn, sink_ctx: *mut c_void) -> *const RawLibrary;
+pub type EntryFn = unsafe extern "C" fn(sink: ErrorFn, sink_ctx: *mut c_void) -> *const RawLibrary;
 
 /// Takes a text, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
 pub type TextFn = unsafe extern "C" fn(sink_ctx: *mut c_void, text: RawStr);
+
+/// Takes a problem, borrowed for the call; several calls are several problems. Called on the thread of the call it was
+/// handed to, before that returns.
+pub type ErrorFn = unsafe extern "C" fn(sink_ctx: *mut c_void, error: *const RawError);
 
 /// UTF-8 text, borrowed, without a terminating zero.
 #[repr(C)]
@@ -113,21 +159,39 @@ pub struct RawStr {
     pub len: u64,
 }
 
-/// A sequence of sets of numbers, borrowed. Set `i` is `values[offsets[i]..offsets[i + 1]]`, strictly ascending.
+/// A problem.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawError {
+    /// Size of this structure.
+    pub size: u32,
+    /// One of the `ERROR_*`; one that is not known counts as [`ERROR_INTERNAL`].
+    pub code: u32,
+    /// The path of the parameter it is about, `base.params.k`; null if it is about none.
+    pub parameter: RawStr,
+    /// For the user: lower case, no full stop, naming the thing, what was found and what would do. It does not repeat
+    /// the parameter's name, which is put before it: "must be at least 1, found 0".
+    pub text: RawStr,
+    /// What would help, if that is known: "did you mean `k`?". May be null.
+    pub help: RawStr,
+}
+
+/// A sequence of sets of numbers, borrowed. Set `i` is `values[offsets[i]..offsets[i + 1]]`, strictly ascending; it may be
+/// empty.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct RawSets {
     /// How many sets.
     pub len: u64,
     /// `len + 1` ascending numbers, the first 0.
-    pub offsets: *const u32,
+    pub offsets: *const u64,
     /// The members, set after set.
     pub values: *const u32,
 }
 
 /// What a library offers.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawLibrary {
     /// Size of this structure.
     pub size: u32,
@@ -139,22 +203,20 @@ pub struct RawLibrary {
     pub version: RawStr,
     /// `component_count` pointers, each valid for the life of the process.
     pub components: *const *const RawComponent,
-    /// How many components.
+    /// How many components; at most [`MAX_COMPONENTS`].
     pub component_count: u64,
 }
 
 /// One component: what it is and how it is made.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawComponent {
     /// Size of this structure.
     pub size: u32,
     /// One of the `KIND_*`.
     pub kind: u32,
-    /// Any of the `NEEDS_*` and `HAS_*`.
-    pub flags: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Any of the `NEEDS_*`, `HAS_*` and others that say so: what holds for every instance. See [`FLAGS_TO_UNDERSTAND`].
+    pub flags: u64,
     /// The name that pipeline files use: lower case, unique among components of its kind.
     pub name: RawStr,
     /// One line.
@@ -174,6 +236,20 @@ pub struct RawComponent {
     pub destroy: Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost) -> i32>,
     /// The functions of `kind`: a `Raw*Methods`, valid for the life of the process.
     pub methods: *const c_void,
+    /// Writes the flags of this instance, for a component whose parameters decide what it needs. Null if all have
+    /// those of the component.
+    pub flags_of:
+        Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost, flags: *mut u64) -> i32>,
+    /// For clusterers and evaluators: hands the name of every further column that this instance wants to `sink`, as the
+    /// source of the data has it; `id` for the identifiers. Null if it wants none.
+    pub columns: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            host: *const RawHost,
+            sink: TextFn,
+            sink_ctx: *mut c_void,
+        ) -> i32,
+    >,
 }
 
 /// An instance together with its component.
@@ -188,7 +264,7 @@ pub struct RawInstance {
 
 /// What the caller of a function offers to it. Valid for the duration of the call.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawHost {
     /// Size of this structure.
     pub size: u32,
@@ -200,34 +276,52 @@ pub struct RawHost {
     pub memory: u64,
     /// Non-zero once the work is no longer wanted; read it atomically, several times a second.
     pub cancel: *const u32,
+    /// Name and version of the program for people, such as `compflow 0.2.0`.
+    pub version: RawStr,
     /// Passed to every function below.
     pub ctx: *mut c_void,
-    /// Takes the text of an error; the callee returns [`STATUS_ERROR`] afterwards. A text about a parameter
-    /// begins with its name in backticks; several lines are several problems.
-    pub error: unsafe extern "C" fn(ctx: *mut c_void, text: RawStr),
+    /// Takes a problem; the callee returns [`STATUS_ERROR`] afterwards.
+    pub error: ErrorFn,
     /// Takes a line for the user, with one of the `LOG_*`.
     pub log: unsafe extern "C" fn(ctx: *mut c_void, level: u32, text: RawStr),
     /// Takes how much of the call's work is done; `total` is 0 if unknown.
     pub progress: unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64),
     /// Resolves a path as the user wrote it, relative to the pipeline file, and notes that the result depends on
-    /// the file's content. `sink` takes the absolute path, or the reason if there is no such file.
-    pub input: unsafe extern "C" fn(ctx: *mut c_void, path: RawStr, sink: TextFn, sink_ctx: *mut c_void) -> i32,
+    /// the file's content. `sink` takes the absolute path; if there is no such file, `error` takes the reason.
+    pub input: unsafe extern "C" fn(
+        ctx: *mut c_void,
+        path: RawStr,
+        sink: TextFn,
+        sink_ctx: *mut c_void,
+        error: ErrorFn,
+        error_ctx: *mut c_void,
+    ) -> i32,
     /// Creates another component from its kind, name and parameters (a JSON object). On success the callee owns
-    /// `*instance`; on failure `sink` takes the reason.
+    /// `*instance`; on failure `error` takes the reason.
     pub create: unsafe extern "C" fn(
         ctx: *mut c_void,
         kind: u32,
         name: RawStr,
         params: RawStr,
         instance: *mut RawInstance,
-        sink: TextFn,
-        sink_ctx: *mut c_void,
+        error: ErrorFn,
+        error_ctx: *mut c_void,
     ) -> i32,
+}
+
+/// A column that a loader is asked for.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawColumn {
+    /// What it is called in the stream.
+    pub name: RawStr,
+    /// What the source calls it.
+    pub source: RawStr,
 }
 
 /// What a loader is asked for.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawLoadRequest {
     /// Size of this structure.
     pub size: u32,
@@ -235,43 +329,65 @@ pub struct RawLoadRequest {
     pub reserved: u32,
     /// Absolute path of the file; null for a loader without `NEEDS_PATH`.
     pub path: RawStr,
-    /// The source's name of the embedding column; null if it is not wanted. Likewise the others.
-    pub embedding: RawStr,
-    /// The source's name of the column of true sets.
-    pub truth: RawStr,
-    /// The source's name of the column of trial numbers.
-    pub trial: RawStr,
-    /// The source's name of the column of identifiers.
-    pub id: RawStr,
-    /// The source's name of the column of preferences. Appended later: look at `size` first.
-    pub preference: RawStr,
+    /// `column_count` columns; each name once.
+    pub columns: *const RawColumn,
+    /// How many columns.
+    pub column_count: u64,
+}
+
+/// What a loader says of a source without reading all of it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawDescription {
+    /// Size of this structure, set by the caller.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// How many rows; [`ROWS_UNKNOWN`] if that takes reading them.
+    pub rows: u64,
+    /// Length of an embedding; 0 if unknown, or if the request names no column `embedding`.
+    pub dim: u64,
+    /// All columns of the source, under its own names: a struct, which the caller releases. Comes released, and stays so
+    /// if the loader cannot say.
+    pub columns: ArrowSchema,
 }
 
 /// Methods of [`KIND_LOADER`].
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawLoaderMethods {
     /// Size of this structure.
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Writes a stream, which may outlive the call and the instance and must not use `host`, of the wanted columns, and no others, under the names `embedding`, `truth`, `trial`,
-    /// `id` and `preference`. `embedding` is a (fixed-size) list of 16-, 32- or 64-bit floats; `truth` a list of integers or
-    /// strings, or one of those itself; `trial` integers; `id` integers or strings;
-    /// `preference` numbers.
+    /// Writes a stream of structs, which may outlive the call and the instance and must not use `host`, of all columns that
+    /// were asked for, and no others, under the names of the request. `embedding` is a (fixed-size) list of
+    /// 16-, 32- or 64-bit floats; `truth` a list of integers or strings, or one of those itself; `trial` integers; `id`
+    /// integers or strings; `preference` and `weight` numbers; a name that begins with `column:` stands for a further
+    /// column of integers, floats or strings.
     pub load: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
             request: *const RawLoadRequest,
             host: *const RawHost,
-            out: *mut FFI_ArrowArrayStream,
+            out: *mut ArrowArrayStream,
+        ) -> i32,
+    >,
+    /// Says what the source holds without reading all of it, and fails if a column of the request is not there. Null if
+    /// it cannot; then it is opened instead.
+    pub describe: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            request: *const RawLoadRequest,
+            host: *const RawHost,
+            out: *mut RawDescription,
         ) -> i32,
     >,
 }
 
-/// Methods of [`KIND_COMPOSER`]. All matrices are row-major, `rows` by `dim`, and do not overlap.
+/// Methods of [`KIND_COMPOSER`]. All matrices are row-major, `rows` (which may be 0) by `dim`, and do not overlap.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawComposerMethods {
     /// Size of this structure.
     pub size: u32,
@@ -279,7 +395,7 @@ pub struct RawComposerMethods {
     pub reserved: u32,
     /// The only dimension it works for; 0 if it works for all.
     pub dim: Option<unsafe extern "C" fn(instance: *mut c_void) -> u64>,
-    /// `out[i] = g(left[i], right[i])`.
+    /// `out[i] = g(left[i], right[i])`; every number of `out` is written.
     pub compose: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
@@ -306,33 +422,33 @@ pub struct RawComposerMethods {
             host: *const RawHost,
         ) -> i32,
     >,
-}
-
-/// What a clusterer is given.
-#[repr(C)]
-#[derive(Debug)]
-pub struct RawTask {
-    /// Size of this structure.
-    pub size: u32,
-    /// Largest composition considered; at least 1.
-    pub degree: u32,
-    /// Number of examples; at least 1.
-    pub rows: u64,
-    /// Length of an embedding; at least 1.
-    pub dim: u64,
-    /// `rows` by `dim`, row-major, finite, not normalised.
-    pub embeddings: *const f32,
-    /// One of the `NORMALIZE_*`.
-    pub normalize: u32,
-    /// One of the `DISTANCE_*`.
-    pub distance: u32,
-    /// Null if the pipeline has none.
-    pub composer: *const RawInstance,
-    /// The true sets, one per example; null without [`NEEDS_TRUTH`].
-    pub truth: *const RawSets,
-    /// How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say. Appended later: look at
-    /// `size` first.
-    pub preferences: *const f32,
+    /// `out[i]` is the composition of the set `sets[i]` of rows of `vectors`, none of them empty: for a composer that is
+    /// more than its pairs, such as the mean. Null without [`COMPOSES_SETS`].
+    pub compose_sets: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            rows: u64,
+            dim: u64,
+            vectors: *const f32,
+            sets: *const RawSets,
+            out: *mut f32,
+            host: *const RawHost,
+        ) -> i32,
+    >,
+    /// Overwrites `grad_vectors` (`rows` by `dim`) with `grad` (a row per set) pulled back through `compose_sets`. Not null
+    /// if that is not and there is `vjp`.
+    pub compose_sets_vjp: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            rows: u64,
+            dim: u64,
+            vectors: *const f32,
+            sets: *const RawSets,
+            grad: *const f32,
+            grad_vectors: *mut f32,
+            host: *const RawHost,
+        ) -> i32,
+    >,
 }
 
 /// How many rows every batch of a pass has, except the last.
@@ -342,21 +458,21 @@ pub const BATCH_ROWS: u64 = 1 << 16;
 /// of the call it was handed to, before that returns.
 pub type BatchFn = unsafe extern "C" fn(sink_ctx: *mut c_void, rows: u64, values: *const f32) -> i32;
 
-/// Hands all examples to `each`, in order, finite, not normalised, in batches of [`BATCH_ROWS`]. May be called again,
-/// from one thread at a time. Returns what `each` returned if that ended the pass; if the examples cannot be read, `sink`
-/// takes the reason.
+/// Hands all examples to `each`, in order, finite, not normalised, in batches of [`BATCH_ROWS`]. May be called again;
+/// while a pass is under way, another is refused. Returns what `each` returned if that ended the pass; if the
+/// examples cannot be read, `error` takes the reason.
 pub type PassFn = unsafe extern "C" fn(
     ctx: *mut c_void,
     each: BatchFn,
     each_ctx: *mut c_void,
-    sink: TextFn,
-    sink_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
 ) -> i32;
 
-/// What a clusterer is given that reads the examples batch by batch.
+/// What a clusterer is given.
 #[repr(C)]
-#[derive(Debug)]
-pub struct RawStreamTask {
+#[derive(Debug, Clone, Copy)]
+pub struct RawTask {
     /// Size of this structure.
     pub size: u32,
     /// Largest composition considered; at least 1.
@@ -365,16 +481,27 @@ pub struct RawStreamTask {
     pub rows: u64,
     /// Length of an embedding; at least 1.
     pub dim: u64,
+    /// `rows` by `dim`, row-major, finite, not normalised; never written to. Null for an instance that `streams`.
+    pub embeddings: *const f32,
     /// One of the `NORMALIZE_*`.
     pub normalize: u32,
     /// One of the `DISTANCE_*`.
     pub distance: u32,
     /// Null if the pipeline has none.
     pub composer: *const RawInstance,
+    /// The true sets, one per example; null without [`NEEDS_TRUTH`].
+    pub truth: *const RawSets,
+    /// How gladly each example becomes an exemplar, `rows` numbers; null if the data does not say.
+    pub preferences: *const f32,
+    /// How much each example counts, `rows` numbers of at least 0; null if all count the same.
+    pub weights: *const f32,
+    /// The further columns that the instance asked for, a row per example; borrowed, not to be released. Null if it
+    /// asked for none.
+    pub columns: *const RawTable,
     /// Passed to `pass`.
     pub ctx: *mut c_void,
-    /// Reads the examples.
-    pub pass: PassFn,
+    /// Reads the examples, also those that are in memory.
+    pub pass: Option<PassFn>,
 }
 
 /// An Arrow struct array with its schema.
@@ -382,12 +509,13 @@ pub struct RawStreamTask {
 #[derive(Debug)]
 pub struct RawTable {
     /// The columns.
-    pub array: FFI_ArrowArray,
+    pub array: ArrowArray,
     /// Their types.
-    pub schema: FFI_ArrowSchema,
+    pub schema: ArrowSchema,
 }
 
-/// What a clusterer returns.
+/// What a clusterer returns. The caller sets `size` and hands over tables that are released already; the callee assigns
+/// the fields that `size` covers, on success only. A table that stays released is one that there is not.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawClustering {
@@ -399,30 +527,49 @@ pub struct RawClustering {
     pub iterations: u64,
     /// What the method minimised or maximised; NaN if it has no such number.
     pub objective: f64,
-    /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, not
-    /// empty; optional `memberships` `fixed_size_list<f32>`, one per singleton; any further columns are
-    /// sets as well, kept under their names.
+    /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
+    /// `degree` members and empty only with [`ASSIGNS_NONE`]; optional `memberships` `fixed_size_list<f32>`, one per
+    /// singleton; further columns, kept under their names: `list<u32>` of ascending members, `f64` (NaN counts as
+    /// null), `i64`, `bool`, `utf8`.
     pub assignments: RawTable,
-    /// A row per cluster, at least those that occur in `assignments`: `clusters` `list<u32>`; optional `exemplars`
-    /// `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
-    /// ascending order of these rows); optional `centroid`
-    /// `fixed_size_list<f32>`, a point of the pipeline's space (already normalised where it normalises).
+    /// A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
+    /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
+    /// ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
+    /// (already normalised where it normalises).
     pub clusters: RawTable,
-    /// A row per iteration: `objective` f64. May have no rows.
+    /// A row per iteration: `objective` `f64`. May be left released.
     pub trace: RawTable,
+    /// Named numbers about the result: `name` `utf8`, `value` `f64`. May be left released.
+    pub scalars: RawTable,
+    /// Parameters that the method settled by itself, such as a threshold found: `name` `utf8`, the parameter's path, and
+    /// `value` `utf8`, JSON. May be left released.
+    pub resolved: RawTable,
+    /// What unions are composed from, before normalisation: `singleton` `u32` and `vector` `fixed_size_list<f32>`. May be
+    /// left released if there are exemplars, or if the method composes nothing.
+    pub singletons: RawTable,
 }
 
 /// Methods of [`KIND_CLUSTERER`].
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawClustererMethods {
     /// Size of this structure.
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// How many bytes `cluster` would allocate; 0 if it cannot tell.
-    pub memory: Option<unsafe extern "C" fn(instance: *mut c_void, rows: u64, dim: u64, degree: u32) -> u64>,
-    /// Clusters. `out` comes with empty tables and is written only on success.
+    /// Writes how many bytes `cluster` would allocate, 0 if it cannot tell. The host refuses the work if that is more than
+    /// the budget. May be null.
+    pub memory: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            rows: u64,
+            dim: u64,
+            degree: u32,
+            host: *const RawHost,
+            bytes: *mut u64,
+        ) -> i32,
+    >,
+    /// Clusters.
     pub cluster: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
@@ -431,45 +578,93 @@ pub struct RawClustererMethods {
             out: *mut RawClustering,
         ) -> i32,
     >,
-    /// Non-zero if this instance wants the examples batch by batch. Appended later: look at `size` first; null means no.
-    pub streams: Option<unsafe extern "C" fn(instance: *mut c_void) -> u32>,
-    /// Like `cluster`, for an instance that `streams`.
-    pub cluster_stream: Option<
-        unsafe extern "C" fn(
-            instance: *mut c_void,
-            task: *const RawStreamTask,
-            host: *const RawHost,
-            out: *mut RawClustering,
-        ) -> i32,
-    >,
+    /// Writes 1 if this instance reads the examples pass by pass and does without the matrix, else 0. May be null.
+    pub streams:
+        Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost, streams: *mut u32) -> i32>,
 }
 
-/// Takes a named number. Called on the thread of the call it was handed to, before that returns.
+/// A number that an evaluator reports.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawMetric {
+    /// Size of this structure.
+    pub size: u32,
+    /// One of the `UNIT_*`; one that is not known counts as [`UNIT_NUMBER`].
+    pub unit: u32,
+    /// The name in tables and in `[tune] metric`.
+    pub name: RawStr,
+    /// The smallest value there can be; may be -∞.
+    pub least: f64,
+    /// The largest value there can be; may be ∞.
+    pub most: f64,
+    /// 1 if larger is better, 0 if smaller is.
+    pub larger_is_better: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Takes a metric, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
+pub type MetricFn = unsafe extern "C" fn(sink_ctx: *mut c_void, metric: *const RawMetric);
+
+/// Takes the value of a metric. Called on the thread of the call it was handed to, before that returns.
 pub type ScoreFn = unsafe extern "C" fn(sink_ctx: *mut c_void, name: RawStr, value: f64);
+
+/// What an evaluator is given.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawEvaluation {
+    /// Size of this structure.
+    pub size: u32,
+    /// Largest composition considered; at least 1.
+    pub degree: u32,
+    /// Number of examples; may be 0.
+    pub rows: u64,
+    /// Length of an embedding; 0 if there are none.
+    pub dim: u64,
+    /// The set of every example.
+    pub predicted: *const RawSets,
+    /// The true set of every example; null if the data does not say, never with [`NEEDS_TRUTH`].
+    pub truth: *const RawSets,
+    /// `rows` by `dim`, as in [`RawTask::embeddings`]. Null if they are not in memory or there are none.
+    pub embeddings: *const f32,
+    /// One of the `NORMALIZE_*`.
+    pub normalize: u32,
+    /// One of the `DISTANCE_*`.
+    pub distance: u32,
+    /// The clusters, each the set of its members; null if nothing but the sets is known.
+    pub clusters: *const RawSets,
+    /// A point of the space for every cluster, row-major; null if the method has none, or there are no embeddings.
+    pub centroids: *const f32,
+    /// The further columns that the instance asked for, as in [`RawTask::columns`].
+    pub columns: *const RawTable,
+    /// Passed to `pass`.
+    pub ctx: *mut c_void,
+    /// Reads the embeddings, also those that are in memory; null if there are none, never with [`NEEDS_EMBEDDINGS`].
+    pub pass: Option<PassFn>,
+}
 
 /// Methods of [`KIND_EVALUATOR`].
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct RawEvaluatorMethods {
     /// Size of this structure.
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Hands every metric that `evaluate` reports to `sink`, with 1 if larger is better and -1 if smaller is.
+    /// Hands every metric that `evaluate` reports to `sink`, the main one first.
     pub metrics: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
             host: *const RawHost,
-            sink: ScoreFn,
+            sink: MetricFn,
             sink_ctx: *mut c_void,
         ) -> i32,
     >,
-    /// Scores `predicted` against `truth` (equally many sets, none empty); hands every score to `sink`.
+    /// Scores; hands one value per metric to `sink`. Members of sets are names without meaning.
     pub evaluate: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
-            truth: *const RawSets,
-            predicted: *const RawSets,
+            evaluation: *const RawEvaluation,
             host: *const RawHost,
             sink: ScoreFn,
             sink_ctx: *mut c_void,
@@ -483,7 +678,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_current_descriptor_is_long_enough_for_its_own_version() {
+    fn the_current_descriptors_are_long_enough_for_their_own_version() {
         assert!(size_of::<RawLibrary>() >= MIN_LIBRARY_SIZE as usize);
+        assert!(size_of::<RawComponent>() >= MIN_COMPONENT_SIZE as usize);
     }
 }

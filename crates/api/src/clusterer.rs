@@ -5,14 +5,19 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrow::{Column, Table};
+use crate::evaluator::find_column;
 use crate::{Composer, Embeddings, Error, Result, Rows, Services, Sets, Space, compose_sets};
 
 /// Finds groups, and which of them are unions of others.
 pub trait Clusterer: Send + Sync {
     /// How many bytes [`cluster`](Self::cluster) would allocate for `rows` examples of length `dim`; 0 if it cannot
-    /// tell.
-    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> u64 {
-        0
+    /// tell. The host refuses work that would take more than the budget.
+    ///
+    /// # Errors
+    /// If it should be able to tell, and is not.
+    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+        Ok(0)
     }
 
     /// Clusters. The result depends on the task and the seed only, never on the number of threads.
@@ -22,8 +27,11 @@ pub trait Clusterer: Send + Sync {
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering>;
 
     /// Whether this instance wants the examples batch by batch, in place of the matrix.
-    fn streams(&self) -> bool {
-        false
+    ///
+    /// # Errors
+    /// If it cannot say.
+    fn streams(&self) -> Result<bool> {
+        Ok(false)
     }
 
     /// Clusters examples that are read batch by batch, for an instance that [`streams`](Self::streams). The result is
@@ -51,9 +59,13 @@ pub struct Task<'a> {
     pub truth: Option<&'a Sets>,
     /// How gladly each example becomes an exemplar, if the data says.
     pub preferences: Option<&'a [f32]>,
+    /// How much each example counts, at least 0, if the data says; see [`USES_WEIGHTS`](crate::Flags::USES_WEIGHTS).
+    pub weights: Option<&'a [f32]>,
+    /// The columns that the instance [asked for](crate::Component::columns).
+    pub columns: &'a Table,
 }
 
-/// What a clusterer is given that reads the examples batch by batch.
+/// What a clusterer is given that reads the examples batch by batch: a [`Task`] with `rows` in place of the matrix.
 #[derive(Clone, Copy)]
 pub struct StreamTask<'a> {
     /// The examples, finite, not normalised, at least one.
@@ -64,25 +76,58 @@ pub struct StreamTask<'a> {
     pub degree: usize,
     /// The composition function, if the pipeline has one.
     pub composer: Option<&'a dyn Composer>,
+    /// The true sets, for those that declare [`NEEDS_TRUTH`](crate::Flags::NEEDS_TRUTH).
+    pub truth: Option<&'a Sets>,
+    /// How gladly each example becomes an exemplar, if the data says.
+    pub preferences: Option<&'a [f32]>,
+    /// How much each example counts, at least 0, if the data says; see [`USES_WEIGHTS`](crate::Flags::USES_WEIGHTS).
+    pub weights: Option<&'a [f32]>,
+    /// The columns that the instance [asked for](crate::Component::columns).
+    pub columns: &'a Table,
 }
 
-impl StreamTask<'_> {
-    /// The same task with these examples.
+impl<'t> StreamTask<'t> {
+    /// The same task with its examples, which are in memory.
+    pub fn whole(&self, embeddings: Embeddings<'t>) -> Task<'t> {
+        let Self { space, degree, composer, truth, preferences, weights, columns, .. } = *self;
+        Task { embeddings, space, degree, composer, truth, preferences, weights, columns }
+    }
+
+    /// The same setting with other examples, of which nothing but their vectors is known.
     pub fn with<'a>(&'a self, embeddings: Embeddings<'a>) -> Task<'a> {
         let Self { space, degree, composer, .. } = *self;
-        Task { embeddings, space, degree, composer, truth: None, preferences: None }
+        Task { space, degree, composer, ..Task::new(embeddings) }
     }
 }
 
 impl<'a> Task<'a> {
     /// A task without composer and truth: embeddings as they are, squared Euclidean distance, degree 1.
     pub fn new(embeddings: Embeddings<'a>) -> Self {
-        Self { embeddings, space: Space::default(), degree: 1, composer: None, truth: None, preferences: None }
+        static NO_COLUMNS: Table = Table::new();
+        Self {
+            embeddings,
+            space: Space::default(),
+            degree: 1,
+            composer: None,
+            truth: None,
+            preferences: None,
+            weights: None,
+            columns: &NO_COLUMNS,
+        }
     }
 
     /// The task as one whose examples are read batch by batch, from memory.
     pub fn stream(&self) -> StreamTask<'_> {
-        StreamTask { rows: &self.embeddings, space: self.space, degree: self.degree, composer: self.composer }
+        let Self { space, degree, composer, truth, preferences, weights, columns, .. } = *self;
+        StreamTask { rows: &self.embeddings, space, degree, composer, truth, preferences, weights, columns }
+    }
+
+    /// A column that the instance asked for.
+    ///
+    /// # Errors
+    /// If it did not, or the data lacks it.
+    pub fn column(&self, name: &str) -> Result<&'a Column> {
+        find_column(self.columns, name)
     }
 
     /// The examples as points of the space.
@@ -102,14 +147,21 @@ impl<'a> Task<'a> {
     ///
     /// # Errors
     /// Those of [`compose_sets`], and a set of several without a composer.
-    pub fn compose_sets(&self, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
+    pub fn compose_sets(&self, rows: Embeddings<'_>, sets: &Sets, services: &Services<'_>) -> Result<Vec<f32>> {
         struct Nothing;
         impl Composer for Nothing {
-            fn compose(&self, _dim: usize, _left: &[f32], _right: &[f32], _out: &mut [f32]) -> Result<()> {
+            fn compose(
+                &self,
+                _dim: usize,
+                _left: &[f32],
+                _right: &[f32],
+                _out: &mut [f32],
+                _services: &Services<'_>,
+            ) -> Result<()> {
                 Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
             }
         }
-        let mut composed = compose_sets(self.composer.unwrap_or(&Nothing), rows, sets)?;
+        let mut composed = compose_sets(self.composer.unwrap_or(&Nothing), rows, sets, services)?;
         self.space.enter(&mut composed, rows.dim());
         Ok(composed)
     }
@@ -122,16 +174,17 @@ impl<'a> Task<'a> {
         if k <= self.embeddings.len() {
             return Ok(());
         }
-        Err(Error::new(format!("`k` = {k} is more than the {} examples", self.embeddings.len())))
+        Err(Error::parameter("k", format!("= {k} is more than the {} examples", self.embeddings.len())))
     }
 }
 
 /// What a clusterer returns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Clustering {
-    /// For every example the set of singleton clusters it belongs to, never empty.
+    /// For every example the set of singleton clusters it belongs to, of at most `degree` members; empty, "none of them",
+    /// only with [`ASSIGNS_NONE`](crate::Flags::ASSIGNS_NONE).
     pub assignments: Sets,
-    /// The clusters, at least those that occur in `assignments`: each the set of its members.
+    /// The clusters, at least those that occur in `assignments` and are not empty: each the set of its members.
     pub clusters: Sets,
     /// For every cluster the rows that are its members' exemplars, in the order of the members; empty if the
     /// method has none. A composition is folded in ascending order of these rows.
@@ -139,12 +192,27 @@ pub struct Clustering {
     /// For every cluster a point of the space, row-major; empty if the method has none.
     pub centroids: Vec<f32>,
     /// For every example one membership per singleton, numbered from 0, row-major; empty if the method is not soft.
-    /// Kept with the cell, in no table.
     pub memberships: Vec<f32>,
-    /// Further columns of sets, kept beside the assignments under their names.
-    pub extra: Vec<(String, Sets)>,
+    /// Further columns, kept beside the assignments under their names; not of vectors.
+    pub extra: Table,
+    /// What unions are composed from, before normalisation, so that those nobody has seen can be composed later. None are
+    /// needed if there are exemplars.
+    pub singletons: Singletons,
+    /// Named numbers about the result.
+    pub scalars: Vec<(String, f64)>,
+    /// Parameters that the method settled by itself, such as a threshold found: path and value as JSON.
+    pub resolved: Vec<(String, String)>,
     /// How the method went.
     pub diagnostics: Diagnostics,
+}
+
+/// Singleton clusters and their vectors before normalisation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Singletons {
+    /// The singletons' numbers.
+    pub numbers: Vec<u32>,
+    /// A vector for each, row-major.
+    pub vectors: Vec<f32>,
 }
 
 /// Names of columns that the host writes itself.
@@ -180,16 +248,21 @@ impl Clustering {
         Self { assignments: Sets::singletons(labels), clusters: Sets::singletons(&distinct), ..Self::default() }
     }
 
+    /// Records a parameter that the method settled by itself.
+    pub fn resolve(&mut self, parameter: &str, value: impl Into<serde_json::Value>) {
+        self.resolved.push((parameter.to_owned(), value.into().to_string()));
+    }
+
     /// Whether this is a clustering of the task's examples; done for every clustering that crosses the boundary.
     ///
     /// # Errors
     /// Naming the first thing that is not as the fields' comments say.
     pub fn check(&self, task: &Task<'_>) -> Result<()> {
-        self.check_rows(&task.embeddings)
+        self.check_rows(&task.embeddings, task.degree, false)
     }
 
-    /// Whether this is a clustering of these examples.
-    pub(crate) fn check_rows(&self, examples: &dyn Rows) -> Result<()> {
+    /// Whether this is a clustering of these examples into sets of at most `degree`, or none if that is allowed.
+    pub(crate) fn check_rows(&self, examples: &dyn Rows, degree: usize, none_allowed: bool) -> Result<()> {
         let (rows, clusters, dim) = (examples.len(), self.clusters.len(), examples.dim());
         let require = |holds: bool, text: &dyn Fn() -> String| match holds {
             true => Ok(()),
@@ -201,8 +274,17 @@ impl Clustering {
         let known: HashSet<&[u32]> = self.clusters.iter().collect();
         require(known.len() == clusters, &|| "a cluster is listed twice".to_owned())?;
         require(!known.contains(&[][..]), &|| "a cluster has no members".to_owned())?;
-        if let Some(row) = self.assignments.iter().position(|set| !known.contains(set)) {
+        if let Some(set) = self.clusters.iter().find(|set| set.len() > degree) {
+            return Err(Error::new(format!("the cluster {set:?} has more members than the degree, {degree}")));
+        }
+        let possible = |set: &[u32]| known.contains(set) || (none_allowed && set.is_empty());
+        if let Some(row) = self.assignments.iter().position(|set| !possible(set)) {
             let set = &self.assignments[row];
+            if set.is_empty() {
+                return Err(Error::new(format!(
+                    "example {row} is assigned to nothing, which the component does not declare"
+                )));
+            }
             return Err(Error::new(format!("example {row} is assigned to {set:?}, which is not a cluster")));
         }
         require([0, clusters].contains(&self.exemplars.len()), &|| {
@@ -228,7 +310,23 @@ impl Clustering {
         require(self.memberships.is_empty() || members <= width, &|| {
             format!("{width} memberships per example are too few for clusters numbered up to {}", members - 1)
         })?;
-        for (name, column) in &self.extra {
+        let Singletons { numbers, vectors } = &self.singletons;
+        require(vectors.len() == numbers.len() * dim && vectors.iter().all(|value| value.is_finite()), &|| {
+            format!("{} numbers are not {} finite singletons of length {dim}", vectors.len(), numbers.len())
+        })?;
+        let distinct: HashSet<&u32> = numbers.iter().collect();
+        require(distinct.len() == numbers.len(), &|| "a singleton's vector is given twice".to_owned())?;
+        for (name, value) in &self.resolved {
+            let json = serde_json::from_str::<serde_json::Value>(value);
+            require(json.is_ok(), &|| format!("the resolved parameter `{name}` is not JSON: {value}"))?;
+        }
+        for (at, (name, column)) in self.extra.iter().enumerate() {
+            require(self.extra[..at].iter().all(|(earlier, _)| earlier != name), &|| {
+                format!("two further columns are called `{name}`")
+            })?;
+            require(!matches!(column, Column::Vectors { .. }), &|| {
+                format!("the column `{name}` holds vectors, which a further column cannot")
+            })?;
             require(!RESERVED.contains(&name.as_str()), &|| {
                 format!("a further column cannot be called `{name}`")
             })?;
@@ -280,7 +378,19 @@ mod tests {
             "the centroid of cluster [1] has the value NaN"
         );
         assert_eq!(
-            refused(&|c| c.extra = vec![("base".to_owned(), Sets::default())]),
+            refused(&|c| {
+                c.assignments = Sets::from_iter([vec![0], vec![], vec![0]]);
+            }),
+            "example 1 is assigned to nothing, which the component does not declare"
+        );
+        assert_eq!(
+            refused(&|c| c.clusters = Sets::from_iter([vec![0], vec![1], vec![0, 1]])),
+            "the cluster [0, 1] has more members than the degree, 1"
+        );
+        let column = || ("margin".to_owned(), Column::Floats(vec![0.0; 3]));
+        assert_eq!(refused(&|c| c.extra = vec![column(), column()]), "two further columns are called `margin`");
+        assert_eq!(
+            refused(&|c| c.extra = vec![("base".to_owned(), Column::Sets(Sets::default()))]),
             "the column `base` has 0 rows for 3 examples"
         );
     }
@@ -291,8 +401,8 @@ mod tests {
         let rows = Embeddings::new(&values, 2);
         let mut task = Task::new(rows);
         task.space.normalize = crate::Normalize::L2;
-        assert_eq!(task.compose_sets(rows, &Sets::from_iter([[0]])).unwrap(), [0.6, 0.8]);
-        let error = task.compose_sets(rows, &Sets::from_iter([[0, 1]])).unwrap_err();
+        assert_eq!(task.compose_sets(rows, &Sets::from_iter([[0]]), &Services::none()).unwrap(), [0.6, 0.8]);
+        let error = task.compose_sets(rows, &Sets::from_iter([[0, 1]]), &Services::none()).unwrap_err();
         assert_eq!(error.to_string(), "composing several needs a composer, and the pipeline has no [composer]");
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, Services, abi};
+use crate::{Error, Result, Services, abi};
 
 /// The four kinds of components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,21 +46,57 @@ impl fmt::Display for Kind {
 
 /// What a component needs and what it has, combined with [`and`](Self::and).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub(crate) u32);
+pub struct Flags(pub(crate) u64);
 
 impl Flags {
     /// Nothing special.
     pub const NONE: Self = Self(0);
     /// A clusterer that cannot work without a composer if the degree is above 1.
     pub const NEEDS_COMPOSER: Self = Self(abi::NEEDS_COMPOSER);
-    /// A clusterer that is given the true sets.
+    /// A clusterer that is given the true sets, or an evaluator that cannot do without them.
     pub const NEEDS_TRUTH: Self = Self(abi::NEEDS_TRUTH);
     /// A clusterer whose composer must be differentiable.
     pub const NEEDS_GRADIENTS: Self = Self(abi::NEEDS_GRADIENTS);
     /// A loader that reads the file named by `path`.
     pub const NEEDS_PATH: Self = Self(abi::NEEDS_PATH);
+    /// An evaluator that cannot do without embeddings.
+    pub const NEEDS_EMBEDDINGS: Self = Self(abi::NEEDS_EMBEDDINGS);
+    /// A clusterer that may assign an example to the empty set, "none of them".
+    pub const ASSIGNS_NONE: Self = Self(abi::ASSIGNS_NONE);
     /// A composer that is differentiable: it implements [`Composer::vjp`](crate::Composer::vjp).
     pub const HAS_GRADIENTS: Self = Self(abi::HAS_GRADIENTS);
+    /// A composer for which neither order nor grouping matters, but for rounding.
+    pub const IS_ASSOCIATIVE: Self = Self(abi::IS_ASSOCIATIVE);
+    /// A composer that composes whole sets itself: it implements [`Composer::sets`](crate::Composer::sets).
+    pub const COMPOSES_SETS: Self = Self(abi::COMPOSES_SETS);
+    /// A clusterer that makes use of weights.
+    pub const USES_WEIGHTS: Self = Self(abi::USES_WEIGHTS);
+
+    /// All of them.
+    const KNOWN: Self = Self::NEEDS_COMPOSER
+        .and(Self::NEEDS_TRUTH)
+        .and(Self::NEEDS_GRADIENTS)
+        .and(Self::NEEDS_PATH)
+        .and(Self::NEEDS_EMBEDDINGS)
+        .and(Self::ASSIGNS_NONE)
+        .and(Self::HAS_GRADIENTS)
+        .and(Self::IS_ASSOCIATIVE)
+        .and(Self::COMPOSES_SETS)
+        .and(Self::USES_WEIGHTS);
+
+    /// Those that another library declared.
+    ///
+    /// # Errors
+    /// If one of them must be understood and is not.
+    pub(crate) fn from_raw(raw: u64) -> Result<Self> {
+        let unknown = raw & abi::FLAGS_TO_UNDERSTAND & !Self::KNOWN.0;
+        if unknown != 0 {
+            return Err(Error::new(format!(
+                "has flags {unknown:#x} that this compflow does not understand: it needs a newer one"
+            )));
+        }
+        Ok(Self(raw & Self::KNOWN.0))
+    }
 
     /// Whether all of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
@@ -99,8 +135,20 @@ pub trait Component: Send + Sync + Sized + 'static {
     /// Makes an instance. Checks what the type of the parameters cannot express; does no work on data.
     ///
     /// # Errors
-    /// About a parameter: begins with its name in backticks.
+    /// About a parameter: [`Error::parameter`].
     fn new(params: Self::Params, services: &Services<'_>) -> Result<Self>;
+
+    /// What this instance needs and has, where that depends on the parameters: a wrapper of another component needs what
+    /// that needs.
+    fn flags(&self) -> Flags {
+        Self::FLAGS
+    }
+
+    /// For clusterers and evaluators: the further columns of the data that this instance wants, by the names that the
+    /// source has for them; `id` for the identifiers.
+    fn columns(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// For components without parameters.

@@ -1,6 +1,6 @@
 //! Composition: pairs by a composer, sets by folding pairs.
 
-use crate::{Embeddings, Error, Result, Sets};
+use crate::{Embeddings, Error, Result, Services, Sets};
 
 /// Sets composed at a time, so that the copies a fold needs stay in the cache.
 const BATCH: usize = 1024;
@@ -14,17 +14,25 @@ pub trait Composer: Send + Sync {
         None
     }
 
-    /// `out[i] = g(left[i], right[i])`.
+    /// `out[i] = g(left[i], right[i])`; every number of `out` is written.
     ///
     /// # Errors
     /// If the dimension is not its own, or it cannot compose.
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()>;
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        services: &Services<'_>,
+    ) -> Result<()>;
 
     /// Vector-Jacobian product: overwrites `grad_left[i]` and `grad_right[i]` with `grad[i]` pulled back through g at
     /// `(left[i], right[i])`. Implemented by those that declare [`HAS_GRADIENTS`](crate::Flags::HAS_GRADIENTS).
     ///
     /// # Errors
     /// If it is not differentiable, or the dimension is not its own.
+    #[expect(clippy::too_many_arguments, reason = "two operands, and a gradient for each")]
     fn vjp(
         &self,
         _dim: usize,
@@ -33,8 +41,39 @@ pub trait Composer: Send + Sync {
         _grad: &[f32],
         _grad_left: &mut [f32],
         _grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         Err(Error::new("the composer has no gradients"))
+    }
+
+    /// Whether it composes whole sets itself, by [`sets`](Self::sets). A component that does declares
+    /// [`COMPOSES_SETS`](crate::Flags::COMPOSES_SETS) as well.
+    fn composes_sets(&self) -> bool {
+        false
+    }
+
+    /// `out[i]` is the composition of the set `sets[i]` of `rows`: for a composer that is more than its pairs, such as the
+    /// mean. No set is empty.
+    ///
+    /// # Errors
+    /// As for [`compose`](Self::compose).
+    fn sets(&self, _rows: Embeddings<'_>, _sets: &Sets, _out: &mut [f32], _services: &Services<'_>) -> Result<()> {
+        Err(Error::new("the composer does not compose whole sets"))
+    }
+
+    /// Overwrites `grad_rows` with `grad` (a row per set) pulled back through [`sets`](Self::sets).
+    ///
+    /// # Errors
+    /// As for [`vjp`](Self::vjp).
+    fn sets_vjp(
+        &self,
+        _rows: Embeddings<'_>,
+        _sets: &Sets,
+        _grad: &[f32],
+        _grad_rows: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
+        Err(Error::new("the composer has no gradients of whole sets"))
     }
 
     /// Itself, if it is a component's instance and can be handed on to another component.
@@ -53,7 +92,13 @@ struct Step {
 }
 
 /// Folds `sets` (none empty) from the left in ascending order into `folded`; returns the steps.
-fn fold(composer: &dyn Composer, rows: Embeddings<'_>, sets: &[&[u32]], folded: &mut [f32]) -> Result<Vec<Step>> {
+fn fold(
+    composer: &dyn Composer,
+    rows: Embeddings<'_>,
+    sets: &[&[u32]],
+    folded: &mut [f32],
+    services: &Services<'_>,
+) -> Result<Vec<Step>> {
     let dim = rows.dim();
     for (set, out) in sets.iter().zip(folded.chunks_exact_mut(dim)) {
         out.copy_from_slice(rows.row(set[0] as usize));
@@ -65,7 +110,7 @@ fn fold(composer: &dyn Composer, rows: Embeddings<'_>, sets: &[&[u32]], folded: 
         let left = gather(active.iter().map(|&at| &folded[at * dim..][..dim]), dim);
         let right = gather(active.iter().map(|&at| rows.row(sets[at][member] as usize)), dim);
         let mut out = vec![0.0; left.len()];
-        composer.compose(dim, &left, &right, &mut out)?;
+        composer.compose(dim, &left, &right, &mut out, services)?;
         for (&at, row) in active.iter().zip(out.chunks_exact(dim)) {
             folded[at * dim..][..dim].copy_from_slice(row);
         }
@@ -80,19 +125,20 @@ fn gather<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, dim: usize) -> Vec
     gathered
 }
 
-/// Composes rows by sets: `out[i] = g(…g(g(rows[a], rows[b]), rows[c])…)` for the set `{a < b < c < …}`.
+/// Composes rows by sets: `out[i] = g(…g(g(rows[a], rows[b]), rows[c])…)` for the set `{a < b < c < …}`, or as the
+/// composer does it that composes whole sets itself.
 ///
 /// ```
-/// # use compflow_api::{Composer, Embeddings, Result, Sets, compose_sets};
+/// # use compflow_api::{Composer, Embeddings, Result, Services, Sets, compose_sets};
 /// # struct Max;
 /// # impl Composer for Max {
-/// #     fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+/// #     fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32], _: &Services<'_>) -> Result<()> {
 /// #         out.iter_mut().zip(left.iter().zip(right)).for_each(|(o, (l, r))| *o = l.max(*r));
 /// #         Ok(())
 /// #     }
 /// # }
 /// let rows = Embeddings::new(&[1.0, 0.0, 0.0, 2.0], 2);
-/// let composed = compose_sets(&Max, rows, &Sets::all_up_to(2, 2)).unwrap();
+/// let composed = compose_sets(&Max, rows, &Sets::all_up_to(2, 2), &Services::none()).unwrap();
 /// assert_eq!(composed, [1.0, 0.0, 0.0, 2.0, 1.0, 2.0]);
 /// ```
 ///
@@ -101,11 +147,21 @@ fn gather<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, dim: usize) -> Vec
 ///
 /// # Panics
 /// If a set is empty or names a row that there is not.
-pub fn compose_sets(composer: &dyn Composer, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
-    let mut composed = vec![0.0; sets.len() * rows.dim()];
-    let sets: Vec<&[u32]> = sets.iter().collect();
-    for (batch, out) in sets.chunks(BATCH).zip(composed.chunks_mut(BATCH * rows.dim())) {
-        fold(composer, rows, batch, out)?;
+pub fn compose_sets(
+    composer: &dyn Composer,
+    rows: Embeddings<'_>,
+    sets: &Sets,
+    services: &Services<'_>,
+) -> Result<Vec<f32>> {
+    // A number that is not written is noticed below.
+    let mut composed = vec![f32::NAN; sets.len() * rows.dim()];
+    if composer.composes_sets() {
+        composer.sets(rows, sets, &mut composed, services)?;
+    } else {
+        let sets: Vec<&[u32]> = sets.iter().collect();
+        for (batch, out) in sets.chunks(BATCH).zip(composed.chunks_mut(BATCH * rows.dim())) {
+            fold(composer, rows, batch, out, services)?;
+        }
     }
     for (set, row) in sets.iter().zip(composed.chunks_exact(rows.dim())) {
         if let Some(value) = row.iter().find(|value| !value.is_finite()) {
@@ -125,6 +181,7 @@ pub fn compose_sets_vjp(
     rows: Embeddings<'_>,
     sets: &Sets,
     grad: &[f32],
+    services: &Services<'_>,
 ) -> Result<Vec<f32>> {
     let dim = rows.dim();
     if grad.len() != sets.len() * dim {
@@ -135,18 +192,22 @@ pub fn compose_sets_vjp(
         )));
     }
     let mut grad_rows = vec![0.0; rows.values().len()];
+    if composer.composes_sets() {
+        composer.sets_vjp(rows, sets, grad, &mut grad_rows, services)?;
+        return Ok(grad_rows);
+    }
     let mut add = |row: u32, grad: &[f32]| {
         grad_rows[row as usize * dim..][..dim].iter_mut().zip(grad).for_each(|(sum, g)| *sum += g);
     };
     let sets: Vec<&[u32]> = sets.iter().collect();
     for (batch, grad) in sets.chunks(BATCH).zip(grad.chunks(BATCH * dim)) {
         let mut folded = vec![0.0; grad.len()];
-        let steps = fold(composer, rows, batch, &mut folded)?;
+        let steps = fold(composer, rows, batch, &mut folded, services)?;
         let mut grad = grad.to_vec();
         for (member, step) in steps.iter().enumerate().map(|(at, step)| (at + 1, step)).rev() {
             let out = gather(step.active.iter().map(|&at| &grad[at * dim..][..dim]), dim);
             let (mut left, mut right) = (vec![0.0; out.len()], vec![0.0; out.len()]);
-            composer.vjp(dim, &step.left, &step.right, &out, &mut left, &mut right)?;
+            composer.vjp(dim, &step.left, &step.right, &out, &mut left, &mut right, services)?;
             for ((&at, left), right) in step.active.iter().zip(left.chunks_exact(dim)).zip(right.chunks_exact(dim))
             {
                 grad[at * dim..][..dim].copy_from_slice(left);
@@ -168,7 +229,14 @@ mod tests {
     struct Crooked;
 
     impl Composer for Crooked {
-        fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        fn compose(
+            &self,
+            _dim: usize,
+            left: &[f32],
+            right: &[f32],
+            out: &mut [f32],
+            _services: &Services<'_>,
+        ) -> Result<()> {
             for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
                 *out = left * left + 3.0 * right;
             }
@@ -183,6 +251,7 @@ mod tests {
             grad: &[f32],
             grad_left: &mut [f32],
             grad_right: &mut [f32],
+            _services: &Services<'_>,
         ) -> Result<()> {
             for at in 0..grad.len() {
                 grad_left[at] = 2.0 * left[at] * grad[at];
@@ -196,7 +265,7 @@ mod tests {
     fn sets_are_folded_from_the_left_in_ascending_order() {
         let rows = Embeddings::new(&[1.0, 2.0, 3.0], 1);
         let sets = Sets::from_iter([vec![2], vec![2, 0], vec![1, 2, 0]]);
-        assert_eq!(compose_sets(&Crooked, rows, &sets).unwrap(), [3.0, 10.0, 58.0]);
+        assert_eq!(compose_sets(&Crooked, rows, &sets, &Services::none()).unwrap(), [3.0, 10.0, 58.0]);
     }
 
     #[test]
@@ -205,18 +274,19 @@ mod tests {
         let rows = Embeddings::new(&values, 1);
         let sets = Sets::all_up_to(60, 2);
         assert!(sets.len() > BATCH);
-        let composed = compose_sets(&Crooked, rows, &sets).unwrap();
+        let composed = compose_sets(&Crooked, rows, &sets, &Services::none()).unwrap();
         for (set, value) in sets.iter().zip(&composed) {
-            let alone = compose_sets(&Crooked, rows, &Sets::from_iter([set])).unwrap();
+            let alone = compose_sets(&Crooked, rows, &Sets::from_iter([set]), &Services::none()).unwrap();
             assert_eq!(*value, alone[0], "{set:?}");
         }
         let grad: Vec<f32> = (0..sets.len()).map(|at| (at % 7) as f32).collect();
         let mut sum = vec![0.0; 60];
         for (set, grad) in sets.iter().zip(&grad) {
-            let alone = compose_sets_vjp(&Crooked, rows, &Sets::from_iter([set]), &[*grad]).unwrap();
+            let alone =
+                compose_sets_vjp(&Crooked, rows, &Sets::from_iter([set]), &[*grad], &Services::none()).unwrap();
             sum.iter_mut().zip(&alone).for_each(|(sum, g)| *sum += g);
         }
-        let whole = compose_sets_vjp(&Crooked, rows, &sets, &grad).unwrap();
+        let whole = compose_sets_vjp(&Crooked, rows, &sets, &grad, &Services::none()).unwrap();
         for (a, b) in whole.iter().zip(&sum) {
             assert!((a - b).abs() <= 1e-4 * b.abs().max(1.0), "{a} {b}");
         }
@@ -226,14 +296,16 @@ mod tests {
     fn the_gradient_of_a_fold_is_the_chain_rule() {
         // f = ((a² + 3b)² + 3c): df/da = 2(a² + 3b)·2a, df/db = 2(a² + 3b)·3, df/dc = 3.
         let rows = Embeddings::new(&[1.0, 2.0, 5.0, 9.0], 1);
-        let grad = compose_sets_vjp(&Crooked, rows, &Sets::from_iter([[0, 1, 2]]), &[1.0]).unwrap();
+        let grad =
+            compose_sets_vjp(&Crooked, rows, &Sets::from_iter([[0, 1, 2]]), &[1.0], &Services::none()).unwrap();
         assert_eq!(grad, [28.0, 42.0, 3.0, 0.0]);
     }
 
     #[test]
     fn a_result_that_is_not_finite_names_the_set() {
         let rows = Embeddings::new(&[1.0, f32::MAX], 1);
-        let error = compose_sets(&Crooked, rows, &Sets::from_iter([vec![0], vec![0, 1]])).unwrap_err();
+        let error =
+            compose_sets(&Crooked, rows, &Sets::from_iter([vec![0], vec![0, 1]]), &Services::none()).unwrap_err();
         assert_eq!(error.to_string(), "composing the set [0, 1] gave inf");
     }
 }

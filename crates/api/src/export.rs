@@ -4,16 +4,18 @@ mod clusterer;
 mod composer;
 mod evaluator;
 mod loader;
+mod rows;
 mod services;
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use services::with_services;
 
 use crate::abi::*;
-use crate::guard::{Slot, catch, into_raw, remember_panics_instead_of_printing, report};
-use crate::raw::{lend, text};
+use crate::float_env::with_default_floats;
+use crate::guard::{Slot, catch, enter, into_raw, remember_panics_instead_of_printing, report};
+use crate::raw::{hand_error, lend, text};
 use crate::{Clusterer, Component, Composer, Evaluator, Kind, Loader, Result, params};
 
 /// An entry in the library's own list of components, made by [`register!`](crate::register).
@@ -34,7 +36,7 @@ pub const ABI: RawAbi = RawAbi { magic: MAGIC, abi_version: ABI_VERSION, size: s
 pub unsafe fn library(
     name: &'static str,
     version: &'static str,
-    sink: TextFn,
+    sink: ErrorFn,
     sink_ctx: *mut c_void,
 ) -> *const RawLibrary {
     struct Shared(Result<*const RawLibrary>);
@@ -51,36 +53,52 @@ pub unsafe fn library(
             // The linker decides the order of registrations; lists should not depend on it.
             // SAFETY: the names were made from `&'static str`.
             components.sort_by_key(|component| (component.kind, unsafe { text(component.name) }.ok()));
-            let components: Vec<*const RawComponent> = components
-                .into_iter()
-                .map(|component| &*Box::leak(Box::new(component)) as *const RawComponent)
-                .collect();
+            let components: Vec<*const RawComponent> =
+                components.into_iter().map(|component| keep(component) as *const RawComponent).collect();
             let components: &'static [*const RawComponent] = components.leak();
-            Ok(&*Box::leak(Box::new(RawLibrary {
+            Ok(keep(RawLibrary {
                 size: size_of::<RawLibrary>() as u32,
                 reserved: 0,
                 name: lend(name),
                 version: lend(version),
                 components: components.as_ptr(),
                 component_count: components.len() as u64,
-            })) as *const RawLibrary)
+            }) as *const RawLibrary)
         };
         Shared(catch(describe_all))
     };
     match &LIBRARY.get_or_init(describe).0 {
         Ok(library) => *library,
         Err(error) => {
-            // SAFETY: the caller vouches for the sink; the text is lent for the call.
-            unsafe { sink(sink_ctx, lend(&error.to_string())) };
+            // SAFETY: the caller vouches for the sink.
+            unsafe { hand_error(error, sink, sink_ctx) };
             std::ptr::null()
         }
     }
+}
+
+/// Keeps a value for the life of the process, where tools that look for leaks find it.
+fn keep<T>(value: T) -> &'static T {
+    #[expect(dead_code, reason = "only looked at by tools")]
+    struct Kept(*const c_void);
+    // SAFETY: nobody reads through it.
+    unsafe impl Send for Kept {}
+    static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(Kept(std::ptr::from_ref(value).cast()));
+    value
 }
 
 /// Exports the components that the crate [registers](crate::register). Stands once in `lib.rs`.
 #[macro_export]
 macro_rules! export_library {
     () => {
+        // A panic must come back as an error, not end the user's process with everybody else's work in it.
+        const _: () = assert!(
+            cfg!(panic = "unwind"),
+            "a compflow plugin must be built with panic = \"unwind\": remove `panic = \"abort\"` from the profile"
+        );
+
         #[doc(hidden)]
         #[unsafe(no_mangle)]
         pub static COMPFLOW_ABI: $crate::abi::RawAbi = $crate::export::ABI;
@@ -88,7 +106,7 @@ macro_rules! export_library {
         #[doc(hidden)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn compflow_library(
-            sink: $crate::abi::TextFn,
+            sink: $crate::abi::ErrorFn,
             sink_ctx: *mut ::std::ffi::c_void,
         ) -> *const $crate::abi::RawLibrary {
             // SAFETY: the host hands over a sink together with its context.
@@ -113,7 +131,6 @@ fn component<C: Component>(kind: Kind, methods: *const c_void) -> RawComponent {
         size: size_of::<RawComponent>() as u32,
         kind: kind as u32,
         flags: C::FLAGS.0,
-        reserved: 0,
         name: lend(C::NAME),
         summary: lend(C::SUMMARY),
         documentation: lend(documentation.to_owned().leak()),
@@ -121,6 +138,8 @@ fn component<C: Component>(kind: Kind, methods: *const c_void) -> RawComponent {
         create: Some(create::<C>),
         destroy: Some(destroy::<C>),
         methods,
+        flags_of: Some(flags_of::<C>),
+        columns: Some(columns::<C>),
     }
 }
 
@@ -145,15 +164,20 @@ impl Registration {
         Self { describe: || component::<C>(Kind::Evaluator, std::ptr::from_ref(evaluator::methods::<C>()).cast()) }
     }
 
+    /// The descriptor, as a library exports it: for tests of the boundary itself.
+    #[doc(hidden)]
+    pub fn describe(&self) -> RawComponent {
+        (self.describe)()
+    }
+
     /// The component, as a library that exported it would hand it to the host: for tests that cross the boundary
     /// within one process.
     ///
     /// # Errors
     /// If it is not well-formed.
     pub fn component(&self) -> Result<crate::ForeignComponent> {
-        let raw: &'static RawComponent = Box::leak(Box::new((self.describe)()));
-        // SAFETY: made by this file, and leaked.
-        unsafe { crate::ForeignComponent::from_raw(raw) }
+        // SAFETY: made by this file, and kept.
+        unsafe { crate::ForeignComponent::from_raw(keep((self.describe)())) }
     }
 }
 
@@ -164,15 +188,40 @@ unsafe extern "C" fn create<C: Component>(
 ) -> i32 {
     // SAFETY: the arguments are as `RawComponent::create` says.
     unsafe {
-        report(
-            host,
+        let created = with_default_floats(|| {
             catch(|| {
                 let params = params::parse::<C::Params>(text(raw_params)?)?;
                 let made = with_services(host, |services| C::new(params, services))?;
                 *instance = into_raw(made);
                 Ok(())
-            }),
-        )
+            })
+        });
+        report(host, created)
+    }
+}
+
+unsafe extern "C" fn flags_of<C: Component>(instance: *mut c_void, host: *const RawHost, flags: *mut u64) -> i32 {
+    // SAFETY: the arguments are as `RawComponent::flags_of` says.
+    unsafe {
+        enter::<C>(instance, host, |component| {
+            flags.write(component.flags().0);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn columns<C: Component>(
+    instance: *mut c_void,
+    host: *const RawHost,
+    sink: TextFn,
+    sink_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: the arguments are as `RawComponent::columns` says.
+    unsafe {
+        enter::<C>(instance, host, |component| {
+            component.columns().iter().for_each(|column| sink(sink_ctx, lend(column)));
+            Ok(())
+        })
     }
 }
 

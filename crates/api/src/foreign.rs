@@ -4,6 +4,7 @@ mod clusterer;
 mod composer;
 mod evaluator;
 mod loader;
+mod rows;
 mod services;
 
 use std::ffi::c_void;
@@ -18,7 +19,7 @@ pub use loader::ForeignLoader;
 use services::call;
 
 use crate::abi::*;
-use crate::raw::{lend, read_sized, slice, text};
+use crate::raw::{collect_texts, lend, read_sized, require_reserved, slice, text};
 use crate::{Error, Flags, Kind, Preset, Result, Services, presets};
 
 /// What a library offers, after its descriptor has been read and found well-formed.
@@ -41,33 +42,32 @@ impl ForeignLibrary {
     /// # Safety
     /// `raw` was returned by the entry function of a library that stays loaded and whose [`RawAbi`] has been checked.
     pub unsafe fn from_raw(raw: *const RawLibrary) -> Result<Self> {
-        if raw.is_null() {
-            return Err(Error::new("the library failed to describe its components"));
-        }
-        // SAFETY: the caller vouches for a descriptor of this ABI version, whose `size` comes first.
-        let size = unsafe { (*raw).size };
-        if size < MIN_LIBRARY_SIZE {
-            return Err(Error::new(format!(
-                "the library's descriptor is truncated: {size} bytes, at least {MIN_LIBRARY_SIZE} expected"
-            )));
-        }
-        // SAFETY: `size` covers all fields of the first release, and these are among them.
+        // SAFETY: the caller vouches for a descriptor of this ABI version.
         unsafe {
-            if (*raw).components.is_null() {
-                return Err(Error::new("the library's list of components is null"));
+            let raw = read_sized(raw)?;
+            require_reserved("the library's descriptor", raw.reserved)?;
+            if raw.component_count > MAX_COMPONENTS {
+                return Err(Error::new(format!(
+                    "the library claims {} components, more than {MAX_COMPONENTS}",
+                    raw.component_count
+                )));
             }
-            let components = slice((*raw).components, (*raw).component_count);
+            let components = slice(raw.components, raw.component_count)
+                .map_err(|error| error.context("the library's list of components"))?;
             let library = Self {
-                name: text((*raw).name)?.to_owned(),
-                version: text((*raw).version)?.to_owned(),
+                name: text(raw.name)?.to_owned(),
+                version: text(raw.version)?.to_owned(),
                 components: components
                     .iter()
                     .map(|&component| ForeignComponent::from_raw(component))
                     .collect::<Result<_>>()?,
             };
             for ForeignComponent { kind, name, schema, .. } in &library.components {
-                serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
-                    .map_err(|error| Error::new(format!("the parameter schema of {kind} `{name}`: {error}")))?;
+                let about = |error: Error| error.context(format!("the parameter schema of {kind} `{name}`"));
+                let schema: serde_json::Value = serde_json::from_str::<serde_json::Map<_, _>>(schema)
+                    .map_err(|error| about(error.into()))?
+                    .into();
+                presets::check_references(&schema).map_err(about)?;
             }
             Ok(library)
         }
@@ -77,7 +77,11 @@ impl ForeignLibrary {
 /// A component of some library: what it is and how to make one.
 #[derive(Clone, Copy)]
 pub struct ForeignComponent {
-    raw: &'static RawComponent,
+    /// Where the library has its descriptor.
+    pointer: *const RawComponent,
+    /// A copy of it, with what an older library does not have absent.
+    raw: RawComponent,
+    flags: Flags,
     /// What it does.
     pub kind: Kind,
     /// The name that pipeline files use.
@@ -103,20 +107,10 @@ impl fmt::Debug for ForeignComponent {
 
 impl ForeignComponent {
     /// # Safety
-    /// `raw` is null or a descriptor that lives as long as the process.
-    pub(crate) unsafe fn from_raw(raw: *const RawComponent) -> Result<Self> {
-        if raw.is_null() {
-            return Err(Error::new("a component's descriptor is null"));
-        }
-        // SAFETY: the caller vouches for the pointer; every version of a descriptor begins with its size.
-        let size = unsafe { raw.cast::<u32>().read() };
-        if size < MIN_COMPONENT_SIZE {
-            return Err(Error::new(format!(
-                "a component's descriptor is truncated: {size} bytes, at least {MIN_COMPONENT_SIZE} expected"
-            )));
-        }
-        // SAFETY: the descriptor is long enough for all that is looked at.
-        let raw: &'static RawComponent = unsafe { &*raw };
+    /// `pointer` is null or a descriptor that lives as long as the process.
+    pub(crate) unsafe fn from_raw(pointer: *const RawComponent) -> Result<Self> {
+        // SAFETY: the caller vouches for the pointer.
+        let raw = unsafe { read_sized(pointer) }?;
         // SAFETY: the texts live as long as the descriptor.
         let (name, summary, documentation, schema) =
             unsafe { (text(raw.name)?, text(raw.summary)?, text(raw.documentation)?, text(raw.schema)?) };
@@ -125,27 +119,33 @@ impl ForeignComponent {
         if name.is_empty() {
             return Err(Error::new(format!("a {kind} has no name")));
         }
+        let about = |error: Error| error.context(format!("{kind} `{name}`"));
+        let flags = Flags::from_raw(raw.flags).map_err(about)?;
         if raw.methods.is_null() || raw.create.is_none() || raw.destroy.is_none() {
             return Err(Error::new(format!("{kind} `{name}` lacks a function")));
         }
-        let least = match kind {
-            Kind::Loader => 16,
-            Kind::Composer => 32,
-            Kind::Clusterer | Kind::Evaluator => 24,
-        };
-        // SAFETY: every table of methods begins with its size.
-        let size = unsafe { raw.methods.cast::<u32>().read() };
-        if size < least {
-            return Err(Error::new(format!(
-                "the methods of {kind} `{name}` are truncated: {size} bytes, at least {least} expected"
-            )));
+        // SAFETY: the methods are of the type that the kind says, and live as long as the descriptor.
+        unsafe {
+            let reserved = match kind {
+                Kind::Loader => read_sized::<RawLoaderMethods>(raw.methods.cast()).map(|methods| methods.reserved),
+                Kind::Composer => {
+                    read_sized::<RawComposerMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+                Kind::Clusterer => {
+                    read_sized::<RawClustererMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+                Kind::Evaluator => {
+                    read_sized::<RawEvaluatorMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+            };
+            require_reserved("its methods", reserved.map_err(about)?).map_err(about)?;
         }
-        Ok(Self { raw, kind, name, summary, documentation, schema })
+        Ok(Self { pointer, raw, flags, kind, name, summary, documentation, schema })
     }
 
-    /// What it needs and what it has.
+    /// What all its instances need and have; see [`Instance::flags`].
     pub fn flags(&self) -> Flags {
-        Flags(self.raw.flags)
+        self.flags
     }
 
     /// The presets that its parameters offer.
@@ -174,6 +174,9 @@ impl ForeignComponent {
             // SAFETY: the arguments are as `RawComponent::create` says.
             unsafe { create(lend(params), host, &mut instance) }
         })?;
+        if instance.is_null() {
+            return Err(Error::new("returned no instance, and no error"));
+        }
         Ok(Instance { raw: instance, component: *self })
     }
 }
@@ -196,6 +199,9 @@ impl Instance {
     pub(crate) unsafe fn from_raw(raw: RawInstance) -> Result<Self> {
         // SAFETY: the component of an instance lives as long as the process.
         let component = unsafe { ForeignComponent::from_raw(raw.component) }?;
+        if raw.instance.is_null() {
+            return Err(Error::new(format!("{} `{}`: there is no instance", component.kind, component.name)));
+        }
         Ok(Self { raw: raw.instance, component })
     }
 
@@ -204,13 +210,42 @@ impl Instance {
         &self.component
     }
 
+    /// What it needs and has, which its parameters may decide.
+    ///
+    /// # Errors
+    /// If it fails to say, or needs something that is not understood.
+    pub fn flags(&self) -> Result<Flags> {
+        let Some(flags_of) = self.component.raw.flags_of else { return Ok(self.component.flags) };
+        let mut flags = 0;
+        call(&Services::none(), |host| {
+            // SAFETY: the instance is alive.
+            unsafe { flags_of(self.raw, host, &mut flags) }
+        })?;
+        Flags::from_raw(flags)
+    }
+
+    /// The further columns of the data that it wants.
+    ///
+    /// # Errors
+    /// If it fails to say.
+    pub fn columns(&self) -> Result<Vec<String>> {
+        let Some(columns) = self.component.raw.columns else { return Ok(Vec::new()) };
+        let mut names: Vec<String> = Vec::new();
+        let sink = std::ptr::from_mut(&mut names).cast();
+        call(&Services::none(), |host| {
+            // SAFETY: the instance is alive, and the sink is as `collect_texts` expects.
+            unsafe { columns(self.raw, host, collect_texts, sink) }
+        })?;
+        Ok(names)
+    }
+
     /// Hands the instance to the other side of the boundary, which ends it.
     fn into_raw(self) -> RawInstance {
         ManuallyDrop::new(self).lend()
     }
 
     fn lend(&self) -> RawInstance {
-        RawInstance { instance: self.raw, component: self.component.raw }
+        RawInstance { instance: self.raw, component: self.component.pointer }
     }
 
     fn destroy(&mut self) -> Result<()> {
@@ -227,13 +262,6 @@ impl Instance {
     /// If the component failed or panicked while it was being ended. It is gone all the same.
     pub fn close(self) -> Result<()> {
         ManuallyDrop::new(self).destroy()
-    }
-
-    /// # Safety
-    /// `M` is the methods' type of the component's kind.
-    unsafe fn methods<M>(&self) -> M {
-        // SAFETY: `methods` is not null (checked by `from_raw`) and of the type that the kind says.
-        unsafe { read_sized(self.component.raw.methods.cast()) }
     }
 }
 
@@ -254,25 +282,45 @@ macro_rules! foreign {
     ($(#[$doc:meta])* $name:ident, $kind:ident, $methods:ty) => {
         $(#[$doc])*
         #[derive(Debug)]
-        pub struct $name($crate::foreign::Instance);
+        pub struct $name {
+            instance: $crate::foreign::Instance,
+            methods: $methods,
+        }
+
+        // SAFETY: method tables are never written, and their functions may be called from any thread.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
 
         impl TryFrom<$crate::foreign::Instance> for $name {
             type Error = $crate::Error;
 
             fn try_from(instance: $crate::foreign::Instance) -> $crate::Result<Self> {
-                // The descriptor's own word: it decides what its methods are.
-                if instance.component.raw.kind == $crate::Kind::$kind as u32 {
-                    return Ok(Self(instance));
-                }
-                let $crate::ForeignComponent { name, kind, .. } = instance.component;
-                Err($crate::Error::new(format!("`{name}` is a {kind}, not a {}", $crate::Kind::$kind)))
+                let methods = Self::methods_of(&instance)?;
+                Ok(Self { instance, methods })
             }
         }
 
         impl $name {
             /// What it is an instance of.
             pub fn component(&self) -> &$crate::ForeignComponent {
-                self.0.component()
+                self.instance.component()
+            }
+
+            /// What it needs and has; see [`Instance::flags`](crate::Instance::flags).
+            ///
+            /// # Errors
+            /// If it fails to say.
+            pub fn flags(&self) -> $crate::Result<$crate::Flags> {
+                self.instance.flags()
+            }
+
+            /// The further columns that it wants; see [`Instance::columns`](crate::Instance::columns).
+            ///
+            /// # Errors
+            /// If it fails to say.
+            pub fn columns(&self) -> $crate::Result<Vec<String>> {
+                self.instance.columns()
             }
 
             /// Ends the instance; see [`Instance::close`](crate::Instance::close).
@@ -280,12 +328,16 @@ macro_rules! foreign {
             /// # Errors
             /// If the component failed or panicked while it was being ended.
             pub fn close(self) -> $crate::Result<()> {
-                self.0.close()
+                self.instance.close()
             }
 
-            fn methods(&self) -> $methods {
-                // SAFETY: `try_from` has checked the kind.
-                unsafe { self.0.methods() }
+            fn methods_of(instance: &$crate::foreign::Instance) -> $crate::Result<$methods> {
+                let $crate::ForeignComponent { name, kind, raw, .. } = instance.component;
+                if kind != $crate::Kind::$kind {
+                    return Err($crate::Error::new(format!("`{name}` is a {kind}, not a {}", $crate::Kind::$kind)));
+                }
+                // SAFETY: the kind says what the methods are, and they live as long as the process.
+                unsafe { $crate::raw::read_sized(raw.methods.cast()) }
             }
         }
     };

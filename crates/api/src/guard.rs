@@ -6,6 +6,8 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
+use crate::float_env::with_default_floats;
+use crate::raw::hand_error;
 use crate::{Error, Result, abi};
 
 thread_local! {
@@ -30,7 +32,7 @@ pub(crate) fn catch<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// The text of a panic. The payload is forgotten, because its own drop may panic.
+/// The text of a panic.
 fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let text = if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()
@@ -39,8 +41,10 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
     } else {
         "a value that is no text".to_owned()
     };
-    std::mem::forget(payload);
-    match LAST_PANIC.take() {
+    let place = LAST_PANIC.take();
+    // Its own drop may panic as well; the payload of that one is left alone.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
+    match place {
         Some(place) => format!("panicked at {place}: {text}"),
         None => format!("panicked: {text}"),
     }
@@ -78,20 +82,15 @@ impl<T> Slot<T> {
     }
 }
 
-/// Turns a result into a status, its text into the caller's error sink.
+/// Turns a result into a status, its problems into the caller's error sink.
 ///
 /// # Safety
 /// `host` is valid for the duration of the call, as [`abi`] promises.
 pub(crate) unsafe fn report(host: *const abi::RawHost, result: Result<()>) -> i32 {
     match result {
         Ok(()) => abi::STATUS_OK,
-        Err(Error::Cancelled) => abi::STATUS_CANCELLED,
-        Err(Error::Failed(text)) => {
-            let text = abi::RawStr { ptr: text.as_ptr(), len: text.len() as u64 };
-            // SAFETY: the caller vouches for `host`; `text` outlives the call.
-            unsafe { ((*host).error)((*host).ctx, text) };
-            abi::STATUS_ERROR
-        }
+        // SAFETY: the caller vouches for the table.
+        Err(error) => unsafe { hand_error(&error, (*host).error, (*host).ctx) },
     }
 }
 
@@ -105,7 +104,7 @@ pub(crate) unsafe fn enter<T>(
     call: impl FnOnce(&T) -> Result<()>,
 ) -> i32 {
     // SAFETY: the caller vouches for both pointers.
-    unsafe { report(host, (*instance.cast::<Slot<T>>()).call(call)) }
+    unsafe { report(host, with_default_floats(|| (*instance.cast::<Slot<T>>()).call(call))) }
 }
 
 /// The opaque pointer for a new instance.

@@ -48,10 +48,8 @@
 //!         let (n, Params { k, along }) = (task.embeddings.len(), self.0);
 //!         task.require_k(k)?;
 //!         if along >= task.embeddings.dim() {
-//!             return Err(compflow_api::Error::new(format!(
-//!                 "`along` = {along}, but the embeddings have {} dimensions",
-//!                 task.embeddings.dim()
-//!             )));
+//!             let text = format!("= {along}, but the embeddings have {} dimensions", task.embeddings.dim());
+//!             return Err(compflow_api::Error::parameter("along", text));
 //!         }
 //!         let mut order: Vec<usize> = (0..n).collect();
 //!         order.sort_by(|&a, &b| task.embeddings[a][along].total_cmp(&task.embeddings[b][along]));
@@ -117,6 +115,7 @@
 //! plugin that asked [`Services::clusterer`] for one.
 
 pub mod abi;
+pub mod arrow;
 mod clusterer;
 mod component;
 mod composer;
@@ -125,6 +124,7 @@ mod error;
 mod evaluator;
 #[doc(hidden)]
 pub mod export;
+mod float_env;
 mod foreign;
 mod guard;
 mod loader;
@@ -139,18 +139,22 @@ mod space;
 #[doc(hidden)]
 pub use inventory;
 
-pub use clusterer::{Clusterer, Clustering, Diagnostics, StreamTask, Task};
+#[cfg(feature = "arrow")]
+pub use arrow::{BatchReader, Batches};
+pub use arrow::{Column, Stream, Table};
+pub use clusterer::{Clusterer, Clustering, Diagnostics, Singletons, StreamTask, Task};
 pub use component::{Component, Flags, Kind, NoParams};
 pub use composer::{Composer, compose_sets, compose_sets_vjp};
 pub use embeddings::Embeddings;
-pub use error::{Error, Result};
-pub use evaluator::{Evaluator, Metric};
+pub use error::{Code, Error, Problem, Result};
+pub use evaluator::{Evaluation, Evaluator, Metric, Unit};
 pub use export::Registration;
+pub use float_env::with_default_floats;
 pub use foreign::{
     ForeignClusterer, ForeignComponent, ForeignComposer, ForeignEvaluator, ForeignLibrary, ForeignLoader,
     IMPOSSIBLE, Instance,
 };
-pub use loader::{Batches, LoadRequest, Loader};
+pub use loader::{Description, LoadRequest, Loader};
 pub use params::nearest;
 pub use presets::Preset;
 pub use rows::{BATCH_ROWS, Rows};

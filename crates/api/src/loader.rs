@@ -1,51 +1,65 @@
-//! Loading: from a file, or from nothing, to a stream of record batches.
+//! Loading: from a file, or from nothing, to a stream of tables.
 
 use std::path::Path;
 
-use arrow_array::RecordBatchReader;
-
-use crate::{Result, Services};
-
-/// A stream of tables, produced as they are asked for.
-pub type Batches = Box<dyn RecordBatchReader + Send>;
+use crate::arrow::ArrowSchema;
+use crate::{Result, Services, Stream};
 
 /// Yields tables of embeddings.
 pub trait Loader: Send + Sync {
-    /// Opens a stream of the wanted columns, and no others, renamed to `embedding`, `truth`, `trial`, `id` and
-    /// `preference`.
+    /// Opens a stream of all columns that were asked for, and no others, under the names of the request.
     ///
     /// `embedding` is a list or fixed-size list of f16, f32 or f64; `truth` a list of integers or strings, or one of
-    /// those itself; `trial` integers; `id` integers or strings; `preference` numbers. The caller converts and checks the values.
+    /// those itself; `trial` integers; `id` integers or strings; `preference` and `weight` numbers; a name that begins with
+    /// `column:` stands for a further column of integers, floats or strings. The caller converts and checks the
+    /// values.
     ///
     /// # Errors
-    /// If the source cannot be opened or lacks a column; the text says which columns there are.
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches>;
+    /// If the source cannot be opened, or lacks a column: [`Error::column`](crate::Error::column).
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream>;
+
+    /// What the source holds, without reading all of it; `None` if that takes opening the stream.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    fn describe(&self, _request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        Ok(None)
+    }
 }
 
-/// What a loader is asked for: a file, and the source's names of the columns that are wanted.
+/// What a loader is asked for: a file, and the columns that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadRequest<'a> {
     /// Absolute path, for those that declare [`NEEDS_PATH`](crate::Flags::NEEDS_PATH).
     pub path: Option<&'a Path>,
-    /// The column of embeddings.
-    pub embedding: Option<&'a str>,
-    /// The column of true sets.
-    pub truth: Option<&'a str>,
-    /// The column of trial numbers.
-    pub trial: Option<&'a str>,
-    /// The column of identifiers.
-    pub id: Option<&'a str>,
-    /// The column of preferences: how gladly each example becomes an exemplar.
-    pub preference: Option<&'a str>,
+    /// The name in the stream and the name in the source.
+    pub columns: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> LoadRequest<'a> {
-    /// The wanted columns: the name in the stream and the name in the source.
-    pub fn columns(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        let columns = [self.embedding, self.truth, self.trial, self.id, self.preference];
-        ["embedding", "truth", "trial", "id", "preference"]
-            .into_iter()
-            .zip(columns)
-            .filter_map(|(name, source)| Some((name, source?)))
+    /// The source's name of a column, if it is wanted.
+    pub fn column(&self, name: &str) -> Option<&'a str> {
+        self.columns.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+    }
+}
+
+/// What a source holds.
+#[derive(Debug)]
+pub struct Description {
+    /// How many rows, if that is known without reading them.
+    pub rows: Option<u64>,
+    /// Length of an embedding, if that is known.
+    pub dim: Option<usize>,
+    /// All columns of the source, under its own names: a struct.
+    pub columns: ArrowSchema,
+}
+
+impl Description {
+    /// The names of all columns of the source.
+    ///
+    /// # Errors
+    /// If one is not UTF-8.
+    pub fn names(&self) -> Result<Vec<String>> {
+        self.columns.field_names()
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Error, Result, presets};
+use crate::{Code, Error, Problem, Result, presets};
 
 /// The JSON Schema of a parameter type.
 pub(crate) fn schema<P: JsonSchema>() -> Value {
@@ -17,7 +17,7 @@ pub(crate) fn schema<P: JsonSchema>() -> Value {
 /// Reads parameters, those of their preset included.
 ///
 /// # Errors
-/// One line per problem, each beginning with the parameter's name in backticks.
+/// All problems, each with the parameter's path.
 pub(crate) fn parse<P: DeserializeOwned + JsonSchema>(json: &str) -> Result<P> {
     let mut value: Value =
         serde_json::from_str(json).map_err(|e| Error::new(format!("parameters are not JSON: {e}")))?;
@@ -28,7 +28,7 @@ pub(crate) fn parse<P: DeserializeOwned + JsonSchema>(json: &str) -> Result<P> {
     }
     let problems = problems(&schema, &value);
     if !problems.is_empty() {
-        return Err(Error::new(problems.join("\n")));
+        return Err(Error::Failed(problems));
     }
     serde_json::from_value(value).map_err(Error::new)
 }
@@ -44,10 +44,14 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// All the ways in which `value` is not what `schema` describes.
-fn problems(schema: &Value, value: &Value) -> Vec<String> {
+fn problems(schema: &Value, value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     Checker { root: schema }.check(schema, value, "", &mut problems);
     problems
+}
+
+fn problem(path: &str, text: String) -> Problem {
+    Problem { code: Code::Parameter, parameter: Some(path.to_owned()), text, help: None }
 }
 
 struct Checker<'a> {
@@ -59,13 +63,13 @@ impl<'a> Checker<'a> {
         presets::resolve(self.root, schema)
     }
 
-    fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<String>) {
+    fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
         let schema = self.resolve(schema);
         let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
         if let Some(alternatives) = alternatives {
             self.check_alternatives(schema, alternatives, value, path, problems);
         } else if !self.has_type(schema, value) {
-            problems.push(format!("`{path}` must be {}, found {value}", self.describe(schema)));
+            problems.push(problem(path, format!("must be {}, found {value}", self.describe(schema))));
         } else if let Value::Object(object) = value {
             self.check_object(schema, object, path, problems);
         } else if let (Value::Array(items), Some(item)) = (value, schema.get("items")) {
@@ -73,7 +77,7 @@ impl<'a> Checker<'a> {
                 self.check(item, value, &format!("{path}[{at}]"), problems);
             }
         } else if !allows(schema, value) {
-            problems.push(format!("`{path}` must be {}, found {value}", self.describe(schema)));
+            problems.push(problem(path, format!("must be {}, found {value}", self.describe(schema))));
         }
     }
 
@@ -85,7 +89,7 @@ impl<'a> Checker<'a> {
         alternatives: &'a [Value],
         value: &Value,
         path: &str,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) {
         let mut of_its_type = Vec::new();
         for alternative in alternatives {
@@ -106,7 +110,7 @@ impl<'a> Checker<'a> {
         }
         match &mut of_its_type[..] {
             [(_, only)] if value.is_object() || value.is_array() => problems.append(only),
-            _ => problems.push(format!("`{path}` must be {}, found {value}", self.describe(schema))),
+            _ => problems.push(problem(path, format!("must be {}, found {value}", self.describe(schema)))),
         }
     }
 
@@ -115,7 +119,7 @@ impl<'a> Checker<'a> {
         schema: &'a Value,
         object: &Map<String, Value>,
         path: &str,
-        problems: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
     ) {
         let inside = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -123,7 +127,10 @@ impl<'a> Checker<'a> {
         for (name, value) in object {
             match properties.and_then(|properties| properties.get(name)) {
                 Some(property) => self.check(property, value, &inside(name), problems),
-                None if closed => problems.push(format!("`{}` {}", inside(name), unknown(name, properties))),
+                None if closed => {
+                    let help = Some(known(name, properties));
+                    problems.push(Problem { help, ..problem(&inside(name), "is not a parameter".to_owned()) });
+                }
                 None => {}
             }
         }
@@ -131,7 +138,7 @@ impl<'a> Checker<'a> {
             if let Some(name) = name.as_str()
                 && !object.contains_key(name)
             {
-                problems.push(format!("`{}` is missing", inside(name)));
+                problems.push(problem(&inside(name), "is missing".to_owned()));
             }
         }
     }
@@ -239,16 +246,17 @@ fn allows(schema: &Value, value: &Value) -> bool {
         && bound("exclusiveMaximum", |value, bound| value < bound)
 }
 
-fn unknown(name: &str, properties: Option<&Map<String, Value>>) -> String {
+/// Which parameter was probably meant, or which there are.
+fn known(name: &str, properties: Option<&Map<String, Value>>) -> String {
     let names = || properties.into_iter().flat_map(Map::keys);
     if let Some(near) = nearest(name, names().map(String::as_str)) {
-        return format!("is not a parameter; did you mean `{near}`?");
+        return format!("did you mean `{near}`?");
     }
     if names().next().is_none() {
-        return "is not a parameter; there are none".to_owned();
+        return "there are none".to_owned();
     }
     let names: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    format!("is not a parameter; there are {}", names.join(", "))
+    format!("there are {}", names.join(", "))
 }
 
 #[cfg(test)]

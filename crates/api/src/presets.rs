@@ -24,6 +24,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::{Error, Result};
+
 /// A variant of the parameter `preset`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
@@ -42,6 +44,37 @@ pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
         .and_then(Value::as_str)
         .and_then(|reference| root.pointer(reference.trim_start_matches('#')))
         .unwrap_or(schema)
+}
+
+/// Whether every reference in a schema leads somewhere: one that leads back to itself through references and alternatives
+/// alone describes nothing, and whoever follows it does not come back.
+///
+/// # Errors
+/// Naming the reference.
+pub(crate) fn check_references(root: &Value) -> Result<()> {
+    fn follow<'a>(root: &'a Value, schema: &'a Value, path: &mut Vec<&'a str>) -> Result<()> {
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            if path.contains(&reference) {
+                return Err(Error::new(format!("`{reference}` refers to itself")));
+            }
+            path.push(reference);
+            if let Some(target) = root.pointer(reference.trim_start_matches('#')) {
+                follow(root, target, path)?;
+            }
+            path.pop();
+        }
+        let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
+        alternatives.flatten().try_for_each(|alternative| follow(root, alternative, path))
+    }
+    fn walk<'a>(root: &'a Value, schema: &'a Value) -> Result<()> {
+        follow(root, schema, &mut Vec::new())?;
+        match schema {
+            Value::Object(object) => object.values().try_for_each(|value| walk(root, value)),
+            Value::Array(items) => items.iter().try_for_each(|value| walk(root, value)),
+            _ => Ok(()),
+        }
+    }
+    walk(root, root)
 }
 
 /// All presets of a parameter schema.
@@ -143,6 +176,15 @@ mod tests {
         let params = read(json!({ "preset": "paper", "k": 5 }));
         assert_eq!((params.k, params.damping), (5, 0.65));
         assert_eq!(read(json!({ "k": 5 })).damping, 0.0);
+    }
+
+    #[test]
+    fn references_that_lead_back_to_themselves_are_found_and_recursive_tables_are_not_them() {
+        let loops = json!({ "properties": { "a": { "$ref": "#/$defs/A" } },
+            "$defs": { "A": { "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/B" }] }, "B": { "$ref": "#/$defs/A" } } });
+        assert_eq!(check_references(&loops).unwrap_err().to_string(), "`#/$defs/A` refers to itself");
+        let tree = json!({ "$defs": { "Tree": { "properties": { "below": { "$ref": "#/$defs/Tree" } } } } });
+        assert!(check_references(&tree).is_ok());
     }
 
     #[test]

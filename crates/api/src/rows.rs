@@ -18,7 +18,13 @@ pub trait Rows: Sync {
     /// How long each is.
     fn dim(&self) -> usize;
 
-    /// Hands all of them to `each`, in order, in batches of [`BATCH_ROWS`].
+    /// All of them, if they are in memory.
+    fn in_memory(&self) -> Option<Embeddings<'_>> {
+        None
+    }
+
+    /// Hands all of them to `each`, in order, in batches of [`BATCH_ROWS`]. While a pass is under way, another may be
+    /// refused.
     ///
     /// # Errors
     /// What `each` returned, which ends the pass; or why they cannot be read.
@@ -33,6 +39,10 @@ impl Rows for Embeddings<'_> {
 
     fn dim(&self) -> usize {
         Embeddings::dim(self)
+    }
+
+    fn in_memory(&self) -> Option<Embeddings<'_>> {
+        Some(*self)
     }
 
     fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {

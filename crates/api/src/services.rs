@@ -35,6 +35,11 @@ pub trait Host: Sync {
         &NEVER
     }
 
+    /// Name and version of the program, for people.
+    fn version(&self) -> &str {
+        concat!("compflow-api ", env!("CARGO_PKG_VERSION"))
+    }
+
     /// Resolves a path as the user wrote it and notes that the result depends on the file's content.
     ///
     /// # Errors
@@ -110,7 +115,7 @@ impl Services<'_> {
         if bytes <= self.memory {
             return Ok(());
         }
-        Err(Error::new(format!(
+        Err(Error::budget(format!(
             "needs {} of memory, over the budget of {}; {remedy}",
             in_units(bytes),
             in_units(self.memory)

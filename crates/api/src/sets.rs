@@ -1,11 +1,8 @@
 //! Sequences of sets: labels of examples, and compositions.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ListArray, UInt32Array};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -18,11 +15,18 @@ use crate::{Error, Result};
 /// assert_eq!(&sets[1], [0, 2]);
 /// assert_eq!(sets.len(), 3);
 /// ```
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sets {
-    /// Ascending, the first 0, one more than there are sets.
-    offsets: Vec<u32>,
-    values: Vec<u32>,
+    /// Ascending, the first 0, one more than there are sets. Borrowed by [`borrowed`](Self::borrowed) only.
+    offsets: Cow<'static, [u64]>,
+    values: Cow<'static, [u32]>,
+}
+
+/// A copy owns what it holds, even if the original borrows.
+impl Clone for Sets {
+    fn clone(&self) -> Self {
+        Self { offsets: Cow::Owned(self.offsets.to_vec()), values: Cow::Owned(self.values.to_vec()) }
+    }
 }
 
 impl Sets {
@@ -30,12 +34,12 @@ impl Sets {
     pub fn with_capacity(sets: usize, members: usize) -> Self {
         let mut offsets = Vec::with_capacity(sets + 1);
         offsets.push(0);
-        Self { offsets, values: Vec::with_capacity(members) }
+        Self { offsets: Cow::Owned(offsets), values: Cow::Owned(Vec::with_capacity(members)) }
     }
 
     /// One singleton per label.
     pub fn singletons(labels: &[u32]) -> Self {
-        Self { offsets: (0..=labels.len() as u32).collect(), values: labels.to_vec() }
+        Self { offsets: (0..=labels.len() as u64).collect(), values: Cow::Owned(labels.to_vec()) }
     }
 
     /// All sets of 1 to `degree` of the numbers below `k`: by size, then in lexicographic order.
@@ -60,35 +64,44 @@ impl Sets {
     ///
     /// # Errors
     /// If they are not ascending offsets with strictly ascending sets; the text names the set.
-    pub fn from_parts(offsets: Vec<u32>, values: Vec<u32>) -> Result<Self> {
-        if offsets.first() != Some(&0) || offsets.last().map(|&end| end as usize) != Some(values.len()) {
-            return Err(Error::new(format!(
-                "set offsets must begin with 0 and end with the number of members, {}",
-                values.len()
-            )));
-        }
-        for (row, ends) in offsets.windows(2).enumerate() {
-            let Some(set) = values.get(ends[0] as usize..ends[1] as usize) else {
-                return Err(Error::new(format!("set offsets descend at set {row}")));
-            };
-            if !set.is_sorted_by(|a, b| a < b) {
-                return Err(Error::new(format!("set {row} is not strictly ascending: {set:?}")));
-            }
-        }
-        Ok(Self { offsets, values })
+    pub fn from_parts(offsets: Vec<u64>, values: Vec<u32>) -> Result<Self> {
+        check(&offsets, &values)?;
+        Ok(Self { offsets: Cow::Owned(offsets), values: Cow::Owned(values) })
+    }
+
+    /// Views memory of somebody else.
+    ///
+    /// # Errors
+    /// As for [`from_parts`](Self::from_parts).
+    ///
+    /// # Safety
+    /// The result is dropped before the memory goes, and is handed on by shared reference only: what is cloned from
+    /// it is a copy.
+    pub(crate) unsafe fn borrowed(offsets: &[u64], values: &[u32]) -> Result<Self> {
+        check(offsets, values)?;
+        // SAFETY: the caller sees to it that the lifetimes are kept, which the type no longer says.
+        let (offsets, values) = unsafe {
+            (
+                std::mem::transmute::<&[u64], &'static [u64]>(offsets),
+                std::mem::transmute::<&[u32], &'static [u32]>(values),
+            )
+        };
+        Ok(Self { offsets: Cow::Borrowed(offsets), values: Cow::Borrowed(values) })
     }
 
     /// Appends a set given in any order; repeated members count once.
     pub fn push(&mut self, members: &[u32]) {
-        let start = self.values.len();
-        self.values.extend_from_slice(members);
+        let values = self.values.to_mut();
+        let start = values.len();
+        values.extend_from_slice(members);
         if !members.is_sorted_by(|a, b| a < b) {
-            let mut set = self.values.split_off(start);
+            let mut set = values.split_off(start);
             set.sort_unstable();
             set.dedup();
-            self.values.append(&mut set);
+            values.append(&mut set);
         }
-        self.offsets.push(self.values.len() as u32);
+        let end = values.len() as u64;
+        self.offsets.to_mut().push(end);
     }
 
     /// How many sets.
@@ -107,7 +120,7 @@ impl Sets {
     }
 
     /// `len() + 1` positions in [`values`](Self::values).
-    pub fn offsets(&self) -> &[u32] {
+    pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
@@ -115,42 +128,25 @@ impl Sets {
     pub fn values(&self) -> &[u32] {
         &self.values
     }
+}
 
-    /// As an Arrow `list<u32>`.
-    pub fn to_arrow(&self) -> ListArray {
-        let offsets: ScalarBuffer<i32> = self.offsets.iter().map(|&at| at as i32).collect();
-        ListArray::new(
-            Field::new_list_field(DataType::UInt32, false).into(),
-            OffsetBuffer::new(offsets),
-            std::sync::Arc::new(UInt32Array::from(self.values.clone())),
-            None,
-        )
+/// Whether these are ascending offsets with strictly ascending sets.
+fn check(offsets: &[u64], values: &[u32]) -> Result<()> {
+    if offsets.first() != Some(&0) || offsets.last().map(|&end| end as usize) != Some(values.len()) {
+        return Err(Error::new(format!(
+            "set offsets must begin with 0 and end with the number of members, {}",
+            values.len()
+        )));
     }
-
-    /// From an Arrow `list<u32>` whose sets are strictly ascending.
-    ///
-    /// # Errors
-    /// If it is anything else; the text names the row.
-    pub fn from_arrow(array: &dyn Array) -> Result<Self> {
-        use arrow_array::cast::AsArray;
-        let list = array
-            .as_list_opt::<i32>()
-            .ok_or_else(|| Error::new(format!("expected list<u32>, found {}", array.data_type())))?;
-        let values = list
-            .values()
-            .as_primitive_opt::<UInt32Type>()
-            .ok_or_else(|| Error::new(format!("expected list<u32>, found {}", array.data_type())))?;
-        if let Some(row) = (0..list.len()).find(|&row| list.is_null(row)) {
-            return Err(Error::new(format!("set {row} is null")));
+    for (row, ends) in offsets.windows(2).enumerate() {
+        let Some(set) = values.get(ends[0] as usize..ends[1] as usize) else {
+            return Err(Error::new(format!("set offsets descend at set {row}")));
+        };
+        if !set.is_sorted_by(|a, b| a < b) {
+            return Err(Error::new(format!("set {row} is not strictly ascending: {set:?}")));
         }
-        let (first, last) = (list.offsets()[0], list.offsets()[list.len()]);
-        let inside = values.slice(first as usize, (last - first) as usize);
-        if inside.null_count() > 0 {
-            return Err(Error::new("a set has a null member"));
-        }
-        let offsets = list.offsets().iter().map(|&at| (at - first) as u32).collect();
-        Self::from_parts(offsets, inside.values().to_vec())
     }
+    Ok(())
 }
 
 impl Default for Sets {
@@ -197,19 +193,17 @@ mod tests {
     }
 
     #[test]
-    fn arrow_and_back_is_the_same_even_from_a_slice() {
-        let sets = Sets::from_iter([vec![4], vec![1, 9], vec![], vec![0, 1, 2]]);
-        let array = sets.to_arrow();
-        assert_eq!(Sets::from_arrow(&array).unwrap(), sets);
-        assert_eq!(
-            Sets::from_arrow(&array.slice(1, 3)).unwrap(),
-            Sets::from_iter([vec![1, 9], vec![], vec![0, 1, 2]])
-        );
+    fn a_clone_of_borrowed_sets_outlives_them() {
+        let (offsets, values) = (vec![0, 1, 3], vec![4, 1, 9]);
+        // SAFETY: dropped before the vectors are.
+        let clone = unsafe { Sets::borrowed(&offsets, &values) }.unwrap().clone();
+        drop((offsets, values));
+        assert_eq!(clone, Sets::from_iter([vec![4], vec![1, 9]]));
     }
 
     #[test]
     fn parts_that_are_no_sets_are_refused() {
-        let refused = |offsets: &[u32], values: &[u32]| {
+        let refused = |offsets: &[u64], values: &[u32]| {
             Sets::from_parts(offsets.to_vec(), values.to_vec()).unwrap_err().to_string()
         };
         assert_eq!(refused(&[0, 2], &[3, 3]), "set 0 is not strictly ascending: [3, 3]");

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, RenameRule, Style};
@@ -36,6 +37,22 @@ fn names<'s>(source: &'s str, keyword: &str) -> Vec<&'s str> {
     source.lines().filter_map(behind).map(|rest| rest.split(ends).next().unwrap()).collect()
 }
 
+/// The constants of 64 bits as C has to write them: `1 << 32` is none there.
+fn wide_constants(source: &str) -> Vec<(&str, String)> {
+    let lines = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": u64 = "));
+    lines
+        .map(|(name, value)| {
+            let value = value.trim_end_matches(';').replace('_', "");
+            let written = match value.split_once(" << ") {
+                _ if value == "u64::MAX" => "UINT64_MAX".to_owned(),
+                Some((one, by)) => format!("(UINT64_C({one}) << {by})"),
+                None => format!("UINT64_C({value})"),
+            };
+            (name, written)
+        })
+        .collect()
+}
+
 fn header(abi: &Path) -> String {
     let source = std::fs::read_to_string(abi).unwrap();
     let source = source.split("#[cfg(test)]").next().unwrap();
@@ -61,18 +78,28 @@ fn header(abi: &Path) -> String {
     for name in names(source, "const") {
         renamed.push((name.to_owned(), format!("COMPFLOW_{name}")));
     }
-    for arrow in ["ArrowArray", "ArrowSchema", "ArrowArrayStream"] {
-        renamed.push((format!("FFI_{arrow}"), arrow.to_owned()));
-    }
     config.export.rename.extend(renamed.iter().cloned());
     let mut bytes = Vec::new();
-    Builder::new().with_src(abi).with_config(config).generate().unwrap().write(&mut bytes);
+    // cbindgen does not see that a type with a name of its own is a function, which may be null in C anyway.
+    let folder = tempfile::tempdir().unwrap();
+    let readable = folder.path().join("abi.rs");
+    let functions = names(source, "type").into_iter();
+    let whole = functions.fold(source.to_owned(), |text, name| text.replace(&format!("Option<{name}>"), name));
+    std::fs::write(&readable, whole).unwrap();
+    Builder::new().with_src(readable).with_config(config).generate().unwrap().write(&mut bytes);
     let mut text = String::from_utf8(bytes).unwrap();
+    for (name, value) in wide_constants(source) {
+        let begin = format!("#define COMPFLOW_{name} ");
+        let made = text.split(&begin).nth(1).and_then(|rest| rest.lines().next()).unwrap().to_owned();
+        text = text.replace(&format!("{begin}{made}\n"), &format!("{begin}{value}\n"));
+    }
     // Rust's links in comments: [`RawHost::error`] is CompflowHost.error here.
     for (rust, c) in &renamed {
         text = text.replace(&format!("[`{rust}`]"), c).replace(&format!("[`{rust}::"), &format!("[`{c}."));
     }
-    for prefix in ["KIND", "NEEDS", "HAS", "NORMALIZE", "DISTANCE", "LOG"] {
+    let prefixes: BTreeSet<&str> =
+        names(source, "const").iter().filter_map(|name| name.split('_').next()).collect();
+    for prefix in prefixes {
         text = text.replace(&format!("`{prefix}_"), &format!("`COMPFLOW_{prefix}_"));
     }
     let mut plain = String::new();
@@ -95,4 +122,30 @@ fn the_header_in_the_repository_is_that_of_the_abi() {
     let kept = std::fs::read_to_string(&kept).unwrap_or_default();
     let first = kept.lines().zip(made.lines()).find(|(kept, made)| kept != made);
     assert!(kept == made, "include/compflow.h is out of date, first at {first:?}; see the head of this test");
+}
+
+/// Runs the C compiler, of which there is one, since Rust links with it.
+fn compile(arguments: &[&str]) -> std::process::Output {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    std::process::Command::new(compiler).args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_convenience_for_c_does_what_it_says() {
+    let (include, source) = (manifest().join("include"), manifest().join("tests/header/util.c"));
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("util");
+    let (include, source) = (include.to_str().unwrap(), source.to_str().unwrap());
+    let usual = ["-std=c11", "-g", "-Wall", "-Wextra", "-Werror", "-I", include, source, "-o"];
+    let with = |more: &[&str]| compile(&[&usual[..], &[program.to_str().unwrap(), "-lm"], more].concat());
+    // Not every compiler comes with its sanitizers.
+    if !with(&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]).status.success() {
+        let plain = with(&[]);
+        assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    }
+    let ran = std::process::Command::new(&program).output().unwrap();
+    let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    // Leaks are looked for in a way that some containers and tracers forbid.
+    let untraceable = said.contains("LeakSanitizer has encountered a fatal error");
+    assert!(ran.status.success() || untraceable, "{said}");
 }

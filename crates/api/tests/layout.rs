@@ -12,6 +12,7 @@ use std::mem::{align_of, offset_of, size_of};
 use std::path::{Path, PathBuf};
 
 use compflow_api::abi::*;
+use compflow_api::arrow::{ArrowArray, ArrowArrayStream, ArrowSchema};
 
 /// The layout of version 1 as first released.
 const FIRST: &str = include_str!("frozen/abi-layout-1.txt");
@@ -60,22 +61,61 @@ fn all() -> Vec<Structure> {
     structures! {
         RawAbi { magic, abi_version, size }
         RawStr { ptr, len }
+        RawError { size, code, parameter, text, help }
         RawSets { len, offsets, values }
         RawLibrary { size, reserved, name, version, components, component_count }
         RawComponent {
-            size, kind, flags, reserved, name, summary, documentation, schema, create, destroy, methods
+            size, kind, flags, name, summary, documentation, schema, create, destroy, methods, flags_of, columns
         }
         RawInstance { instance, component }
-        RawHost { size, threads, seed, memory, cancel, ctx, error, log, progress, input, create }
-        RawLoadRequest { size, reserved, path, embedding, truth, trial, id, preference }
-        RawLoaderMethods { size, reserved, load }
-        RawComposerMethods { size, reserved, dim, compose, vjp }
-        RawTask { size, degree, rows, dim, embeddings, normalize, distance, composer, truth, preferences }
-        RawStreamTask { size, degree, rows, dim, normalize, distance, composer, ctx, pass }
+        RawHost { size, threads, seed, memory, cancel, version, ctx, error, log, progress, input, create }
+        RawColumn { name, source }
+        RawLoadRequest { size, reserved, path, columns, column_count }
+        RawDescription { size, reserved, rows, dim, columns }
+        RawLoaderMethods { size, reserved, load, describe }
+        RawComposerMethods { size, reserved, dim, compose, vjp, compose_sets, compose_sets_vjp }
+        RawTask {
+            size, degree, rows, dim, embeddings, normalize, distance, composer, truth, preferences, weights, columns,
+            ctx, pass
+        }
         RawTable { array, schema }
-        RawClustering { size, converged, iterations, objective, assignments, clusters, trace }
-        RawClustererMethods { size, reserved, memory, cluster, streams, cluster_stream }
+        RawClustering {
+            size, converged, iterations, objective, assignments, clusters, trace, scalars, resolved, singletons
+        }
+        RawClustererMethods { size, reserved, memory, cluster, streams }
+        RawMetric { size, unit, name, least, most, larger_is_better, reserved }
+        RawEvaluation {
+            size, degree, rows, dim, predicted, truth, embeddings, normalize, distance, clusters, centroids, columns,
+            ctx, pass
+        }
         RawEvaluatorMethods { size, reserved, metrics, evaluate }
+    }
+}
+
+/// Name, value and size of constants.
+macro_rules! constants {
+    ($($name:ident)*) => { vec![$((stringify!($name), i128::from($name), size_of_val(&$name))),*] };
+}
+
+fn all_constants() -> Vec<(&'static str, i128, usize)> {
+    constants! {
+        ABI_VERSION MIN_LIBRARY_SIZE MIN_COMPONENT_SIZE MAX_COMPONENTS STATUS_OK STATUS_ERROR STATUS_CANCELLED
+        ERROR_INTERNAL ERROR_PARAMETER ERROR_DATA ERROR_BUDGET ERROR_COLUMN KIND_LOADER KIND_COMPOSER KIND_CLUSTERER
+        KIND_EVALUATOR FLAGS_TO_UNDERSTAND NEEDS_COMPOSER NEEDS_TRUTH NEEDS_GRADIENTS NEEDS_PATH NEEDS_EMBEDDINGS
+        ASSIGNS_NONE HAS_GRADIENTS IS_ASSOCIATIVE COMPOSES_SETS USES_WEIGHTS NORMALIZE_NONE NORMALIZE_L2
+        DISTANCE_SQEUCLIDEAN DISTANCE_EUCLIDEAN LOG_DEBUG LOG_INFO LOG_WARN UNIT_NUMBER UNIT_SHARE UNIT_COUNT
+        UNIT_DISTANCE ROWS_UNKNOWN BATCH_ROWS
+    }
+}
+
+/// Those of Arrow's specification, which are nobody's to change.
+fn arrow() -> Vec<Structure> {
+    structures! {
+        ArrowSchema { format, name, metadata, flags, n_children, children, dictionary, release, private_data }
+        ArrowArray {
+            length, null_count, offset, n_buffers, n_children, buffers, children, dictionary, release, private_data
+        }
+        ArrowArrayStream { get_schema, get_next, get_last_error, release, private_data }
     }
 }
 
@@ -115,11 +155,15 @@ fn the_layout_in_the_repository_is_that_of_the_abi() {
 }
 
 #[test]
-fn every_structure_is_listed() {
+fn every_structure_and_every_constant_is_listed() {
     let listed: BTreeSet<String> = all().iter().map(|structure| structure.name.to_owned()).collect();
     let source = source();
     let written = source.lines().filter_map(|line| line.strip_prefix("pub struct ")?.split(' ').next());
     assert_eq!(listed, written.map(str::to_owned).collect());
+    let listed: BTreeSet<&str> = all_constants().into_iter().map(|(name, ..)| name).collect();
+    let written = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": "));
+    let numbers = written.filter(|(_, rest)| ["u32", "i32", "u64"].iter().any(|number| rest.starts_with(number)));
+    assert_eq!(listed, numbers.map(|(name, _)| name).collect());
 }
 
 /// What may change: a structure that begins with its size may become longer, and there may be more of everything.
@@ -150,13 +194,17 @@ fn the_header_describes_the_same_memory() {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
     let c_name = |name: &str| name.replace("Raw", "Compflow");
     let mut program = "#include <stddef.h>\n#include \"compflow.h\"\n".to_owned();
-    for structure in all() {
+    for structure in all().into_iter().chain(arrow()) {
         let name = c_name(structure.name);
         writeln!(program, "_Static_assert(sizeof({name}) == {}, \"{name}\");", structure.size).unwrap();
         for Field { name: field, offset, .. } in structure.fields {
             writeln!(program, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");")
                 .unwrap();
         }
+    }
+    for (name, value, size) in all_constants() {
+        writeln!(program, "_Static_assert(COMPFLOW_{name} == UINT64_C({value}), \"{name}\");").unwrap();
+        writeln!(program, "_Static_assert(sizeof(COMPFLOW_{name}) == {size}, \"{name}\");").unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("layout.c");

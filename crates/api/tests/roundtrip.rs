@@ -4,11 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use arrow_array::{Int32Array, RecordBatch, RecordBatchIterator};
-use arrow_schema::ArrowError;
 use compflow_api::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +47,7 @@ macro_rules! component {
 
             fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
                 if params.mode == "refuse" {
-                    return Err(Error::new("`mode` cannot be `refuse`"));
+                    return Err(Error::parameter("mode", "cannot be `refuse`"));
                 }
                 Ok(Self(params))
             }
@@ -63,19 +61,29 @@ component!(TestClusterer, "c", Flags::NEEDS_COMPOSER.and(Flags::NEEDS_TRUTH));
 component!(TestEvaluator, "e", Flags::NONE);
 
 impl Loader for TestLoader {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
         self.0.act()?;
         assert_eq!(request.path, Some(Path::new("/there/x")));
-        assert_eq!(request.columns().collect::<Vec<_>>(), [("embedding", "e"), ("id", "i")]);
-        let batch =
-            |value| RecordBatch::try_from_iter([("id", Arc::new(Int32Array::from(vec![value])) as _)]).unwrap();
+        assert_eq!(request.columns, [("embedding", "e"), ("id", "i")]);
+        let table = |value: i64| -> Table {
+            let ids = Column::Integers(vec![value]);
+            let vectors = Column::Vectors { width: 2, values: vec![value as f32; 2] };
+            vec![("embedding".to_owned(), vectors), ("id".to_owned(), ids)]
+        };
         let mode = self.0.mode.clone();
-        let batches = (0..3).map(move |at| match (mode.as_str(), at) {
-            ("fail late", 2) => Err(ArrowError::ComputeError("the third is missing".to_owned())),
+        Stream::from_tables((0..3).map(move |at| match (mode.as_str(), at) {
+            ("fail late", 2) => Err(Error::new("the third is missing")),
             ("panic late", 2) => panic!("the third is rotten"),
-            _ => Ok(batch(at)),
-        });
-        Ok(Box::new(RecordBatchIterator::new(batches, batch(0).schema())))
+            ("other columns", 2) => Ok(vec![("id".to_owned(), Column::Texts(vec!["x".to_owned()]))]),
+            _ => Ok(table(at)),
+        }))
+    }
+
+    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        if self.0.mode == "fine" {
+            return Ok(None);
+        }
+        Err(Error::column("id", request.column("id").unwrap_or_default(), "/there/x", ["number", "vector"]))
     }
 }
 
@@ -84,8 +92,19 @@ impl Composer for TestComposer {
         Some(2)
     }
 
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        services: &Services<'_>,
+    ) -> Result<()> {
         self.0.act()?;
+        if self.0.mode == "idle" {
+            return Ok(());
+        }
+        services.check_cancelled()?;
         assert_eq!(dim, 2);
         out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + 10.0 * right);
         Ok(())
@@ -99,6 +118,7 @@ impl Composer for TestComposer {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         self.0.act()?;
         grad_left.copy_from_slice(grad);
@@ -114,18 +134,29 @@ fn everything() -> Clustering {
         exemplars: vec![vec![0], vec![1], vec![0, 1]],
         centroids: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         memberships: vec![0.5, 0.5, 0.25, 0.75, 1.0, 0.0],
-        extra: vec![("base".to_owned(), Sets::singletons(&[4, 5, 4]))],
+        extra: vec![
+            ("base".to_owned(), Column::Sets(Sets::singletons(&[4, 5, 4]))),
+            ("margin".to_owned(), Column::Floats(vec![0.5, -1.0, 2.0])),
+            ("rank".to_owned(), Column::Integers(vec![3, -2, 1])),
+            ("core".to_owned(), Column::Flags(vec![true, false, true])),
+            ("why".to_owned(), Column::Texts(vec!["near".to_owned(), String::new(), "ünsure".to_owned()])),
+        ],
+        singletons: Singletons { numbers: vec![1, 0], vectors: vec![1.0, 2.0, 3.0, 4.0] },
+        scalars: vec![("bic".to_owned(), -7.5)],
+        resolved: vec![("threshold".to_owned(), "0.25".to_owned())],
         diagnostics: Diagnostics { iterations: 9, converged: false, objective: -2.5, trace: vec![3.0, 1.0] },
     }
 }
 
 impl Clusterer for TestClusterer {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
-        (100 * rows + 10 * dim + degree) as u64
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+        self.0.act()?;
+        Ok((100 * rows + 10 * dim + degree) as u64)
     }
 
-    fn streams(&self) -> bool {
-        self.0.mode.starts_with("stream")
+    fn streams(&self) -> Result<bool> {
+        self.0.act()?;
+        Ok(self.0.mode.starts_with("stream"))
     }
 
     fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
@@ -135,6 +166,7 @@ impl Clusterer for TestClusterer {
                 batches += 1;
                 sum += batch.values().iter().sum::<f32>();
                 match self.0.mode.as_str() {
+                    "stream inside" => task.rows.pass(&mut |_| Ok(())),
                     "stream no more" => Err(Error::new("had enough")),
                     "stream and panic" => panic!("too much"),
                     _ => Ok(()),
@@ -143,6 +175,9 @@ impl Clusterer for TestClusterer {
         }
         assert_eq!((task.rows.len(), task.rows.dim(), task.degree), (BATCH_ROWS + 1, 1, 2));
         assert!(task.composer.is_some_and(|composer| composer.dim() == Some(2)));
+        // What is known of the examples comes along.
+        assert_eq!((task.truth.map(Sets::len), task.weights.map(<[f32]>::len)), (Some(BATCH_ROWS + 1), None));
+        assert_eq!(task.preferences.map(<[f32]>::len), Some(BATCH_ROWS + 1));
         let mut found = Clustering::from_labels(&vec![0; task.rows.len()]);
         found.diagnostics = Diagnostics { iterations: batches, objective: sum.into(), ..Default::default() };
         Ok(found)
@@ -154,10 +189,14 @@ impl Clusterer for TestClusterer {
             services.log(Level::Warn, "look out");
             services.progress(3, 4)?;
             assert_eq!(task.preferences, Some(&[-1.0, -2.0, -3.0][..]));
+            assert_eq!(task.weights, Some(&[1.0, 0.0, 2.0][..]));
+            assert_eq!(task.column("id")?, &Column::Texts(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]));
+            assert!(task.column("price").unwrap_err().to_string().contains("no further column `price`"));
+            assert_eq!(services.host.version(), "compflow in a test");
             assert_eq!((services.seed, services.threads, services.memory), (11, 3, 12345));
             assert_eq!(services.input("a/b")?, PathBuf::from("/base/a/b"));
             let missing = services.input("missing").unwrap_err();
-            assert_eq!(missing.to_string(), "no such file");
+            assert_eq!((missing.to_string().as_str(), missing.problems()[0].code), ("no such file", Code::Data));
             let refused = services.clusterer("none", "{}").unwrap_err();
             assert_eq!(refused.to_string(), "there is no clusterer `none`");
             let other = services.clusterer("c", "{}")?;
@@ -169,20 +208,34 @@ impl Clusterer for TestClusterer {
             (2, Normalize::L2, Distance::Euclidean)
         );
         assert_eq!(task.truth, Some(&Sets::from_iter([vec![0], vec![1], vec![0, 1]])));
-        let composed = compose_sets(task.composer()?, task.embeddings, &Sets::from_iter([[0, 2]]))?;
+        let composed = compose_sets(task.composer()?, task.embeddings, &Sets::from_iter([[0, 2]]), services)?;
         assert_eq!(composed, [51.0, 62.0]);
         Ok(everything())
     }
 }
 
+fn metrics() -> Vec<Metric> {
+    vec![Metric::share("good"), Metric::count("bad").between(2.0, 8.0), Metric::number("sum").smaller_is_better()]
+}
+
 impl Evaluator for TestEvaluator {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("good"), Metric::smaller("bad")]
+        metrics()
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, _services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, _services: &Services<'_>) -> Result<Vec<f64>> {
         self.0.act()?;
-        Ok(vec![truth.len() as f64, f64::from(predicted[0][0])])
+        let mut sum = 0.0;
+        if let Some(rows) = evaluation.rows {
+            rows.pass(&mut |batch| {
+                sum += batch.values().iter().sum::<f32>();
+                Ok(())
+            })?;
+        }
+        sum += evaluation.centroids.map_or(0.0, |centroids| centroids.iter().sum());
+        sum += evaluation.clusters.map_or(0.0, |clusters| 100.0 * clusters.len() as f32);
+        let truth = evaluation.truth.map_or(-1.0, |truth| truth.len() as f64);
+        Ok(vec![truth, evaluation.predicted[0].first().copied().map_or(-1.0, f64::from), sum.into()])
     }
 }
 
@@ -203,6 +256,8 @@ fn with_task(check: impl FnOnce(&Task<'_>)) {
         composer: Some(&composer),
         truth: Some(&truth),
         preferences: Some(&[-1.0, -2.0, -3.0]),
+        weights: Some(&[1.0, 0.0, 2.0]),
+        columns: &vec![("id".to_owned(), Column::Texts(["a", "b", "c"].map(str::to_owned).to_vec()))],
     });
 }
 
@@ -224,13 +279,18 @@ fn a_descriptor_says_what_the_component_is() {
 #[test]
 fn a_clustering_crosses_whole_both_ways() {
     with_task(|task| assert_eq!(clusterer("fine").cluster(task, &Services::none()).unwrap(), everything()));
-    assert_eq!(clusterer("fine").memory(3, 2, 1), 321);
+    assert_eq!(clusterer("fine").memory(3, 2, 1), Ok(321));
+    assert_eq!(clusterer("fail").memory(3, 2, 1), Err(Error::new("cannot")));
+    assert_eq!(clusterer("fail").streams(), Err(Error::new("cannot")));
 }
 
 /// One row more than a batch, or none of them after the first pass began.
-struct Column(bool);
+struct Long {
+    there: bool,
+    dim_of_batches: usize,
+}
 
-impl Rows for Column {
+impl Rows for Long {
     fn len(&self) -> usize {
         BATCH_ROWS + 1
     }
@@ -240,28 +300,43 @@ impl Rows for Column {
     }
 
     fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
-        if !self.0 {
-            return Err(Error::new("the file is gone"));
+        if !self.there {
+            return Err(Error::data("the file is gone"));
         }
-        Embeddings::new(&vec![1.0; BATCH_ROWS + 1], 1).pass(each)
+        let dim = self.dim_of_batches;
+        Embeddings::new(&vec![1.0; (BATCH_ROWS + 1) * dim], dim).pass(each)
     }
 }
 
 #[test]
 fn examples_are_read_batch_by_batch_as_often_as_wanted() {
     with_task(|task| {
-        assert!(!clusterer("fine").streams());
-        let run = |mode: &str, there: bool| {
+        assert_eq!(clusterer("fine").streams(), Ok(false));
+        let truth = Sets::singletons(&vec![0; BATCH_ROWS + 1]);
+        let preferences = vec![0.0; BATCH_ROWS + 1];
+        let run = |mode: &str, there: bool, dim_of_batches: usize| {
             let clusterer = clusterer(mode);
-            assert!(clusterer.streams());
-            clusterer.cluster_stream(&StreamTask { rows: &Column(there), ..task.stream() }, &Services::none())
+            assert_eq!(clusterer.streams(), Ok(true));
+            let task = StreamTask {
+                rows: &Long { there, dim_of_batches },
+                truth: Some(&truth),
+                preferences: Some(&preferences),
+                weights: None,
+                columns: &Table::new(),
+                ..task.stream()
+            };
+            clusterer.cluster_stream(&task, &Services::none())
         };
-        let found = run("stream", true).unwrap();
+        let found = run("stream", true, 1).unwrap();
         let Diagnostics { iterations, objective, .. } = found.diagnostics;
         assert_eq!((found.assignments.len(), iterations, objective), (BATCH_ROWS + 1, 4, 2.0 * 65_537.0));
-        assert_eq!(run("stream", false).unwrap_err().to_string(), "the file is gone");
-        assert_eq!(run("stream no more", true).unwrap_err().to_string(), "had enough");
-        assert!(run("stream and panic", true).unwrap_err().to_string().ends_with("too much"));
+        assert_eq!(run("stream", false, 1).unwrap_err(), Error::data("the file is gone"));
+        let other = run("stream", true, 2).unwrap_err().to_string();
+        assert_eq!(other, "a batch has examples of length 2, the others of 1");
+        assert_eq!(run("stream no more", true, 1).unwrap_err().to_string(), "had enough");
+        let inside = run("stream inside", true, 1).unwrap_err().to_string();
+        assert_eq!(inside, "a pass over the examples was asked for while another is under way");
+        assert!(run("stream and panic", true, 1).unwrap_err().to_string().ends_with("too much"));
     });
 }
 
@@ -270,14 +345,15 @@ fn errors_cancellation_and_panics_come_out_as_what_they_are() {
     with_task(|task| {
         let run = |clusterer: &ForeignClusterer| clusterer.cluster(task, &Services::none()).unwrap_err();
         assert_eq!(run(&clusterer("fail")), Error::new("cannot"));
-        assert_eq!(run(&clusterer("cancel")), Error::Cancelled);
+        let unasked = run(&clusterer("cancel")).to_string();
+        assert_eq!(unasked, "stopped as if it had been cancelled, and nobody has cancelled it");
         let panicking = clusterer("panic");
         let first = run(&panicking).to_string();
         assert!(first.ends_with(": did not"));
         assert_eq!(run(&panicking), Error::new(format!("this instance is not used again since it {first}")));
     });
     let refused: Result<ForeignClusterer> = make(&Registration::clusterer::<TestClusterer>(), "refuse");
-    assert_eq!(refused.unwrap_err().to_string(), "`mode` cannot be `refuse`");
+    assert_eq!(refused.unwrap_err(), Error::parameter("mode", "cannot be `refuse`"));
 }
 
 #[test]
@@ -291,60 +367,245 @@ fn a_composer_crosses_with_its_gradients() {
     let composer: ForeignComposer = make(&Registration::composer::<TestComposer>(), "fine").unwrap();
     assert_eq!(composer.dim(), Some(2));
     let mut out = [0.0; 2];
-    composer.compose(2, &[1.0, 2.0], &[3.0, 4.0], &mut out).unwrap();
+    let none = Services::none();
+    composer.compose(2, &[1.0, 2.0], &[3.0, 4.0], &mut out, &none).unwrap();
     assert_eq!(out, [31.0, 42.0]);
     let (mut left, mut right) = ([0.0; 2], [0.0; 2]);
-    composer.vjp(2, &[0.0; 2], &[0.0; 2], &[1.0, 2.0], &mut left, &mut right).unwrap();
+    composer.vjp(2, &[0.0; 2], &[0.0; 2], &[1.0, 2.0], &mut left, &mut right, &none).unwrap();
     assert_eq!((left, right), ([1.0, 2.0], [10.0, 20.0]));
-    assert!(composer.compose(2, &[1.0, 2.0], &[3.0], &mut out).is_err(), "matrices of different size");
-    assert!(composer.compose(2, &[1.0; 3], &[3.0; 3], &mut [0.0; 3]).is_err(), "half a row");
+    assert!(composer.compose(2, &[1.0, 2.0], &[3.0], &mut out, &none).is_err(), "matrices of different size");
+    assert!(composer.compose(2, &[1.0; 3], &[3.0; 3], &mut [0.0; 3], &none).is_err(), "half a row");
     let failing: ForeignComposer = make(&Registration::composer::<TestComposer>(), "fail").unwrap();
-    assert_eq!(failing.compose(2, &[1.0; 2], &[1.0; 2], &mut out), Err(Error::new("cannot")));
+    assert_eq!(failing.compose(2, &[1.0; 2], &[1.0; 2], &mut out, &none), Err(Error::new("cannot")));
+}
+
+#[test]
+fn what_a_composer_does_not_write_is_not_taken_for_a_result() {
+    let idle: ForeignComposer = make(&Registration::composer::<TestComposer>(), "idle").unwrap();
+    let rows = Embeddings::new(&[1.0, 2.0, 3.0, 4.0], 2);
+    let error = compose_sets(&idle, rows, &Sets::from_iter([[0, 1]]), &Services::none()).unwrap_err();
+    assert_eq!(error.to_string(), "composing the set [0, 1] gave NaN");
+}
+
+/// The mean, which is more than its pairs.
+#[derive(Default)]
+struct TestMean;
+
+impl Component for TestMean {
+    const NAME: &'static str = "m";
+    const SUMMARY: &'static str = "for tests";
+    const FLAGS: Flags = Flags::COMPOSES_SETS.and(Flags::HAS_GRADIENTS);
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Composer for TestMean {
+    fn compose(&self, _: usize, _: &[f32], _: &[f32], _: &mut [f32], _: &Services<'_>) -> Result<()> {
+        Err(Error::new("pairs are sets as well"))
+    }
+
+    fn composes_sets(&self) -> bool {
+        true
+    }
+
+    fn sets(&self, rows: Embeddings<'_>, sets: &Sets, out: &mut [f32], _services: &Services<'_>) -> Result<()> {
+        for (set, out) in sets.iter().zip(out.chunks_exact_mut(rows.dim())) {
+            for (at, out) in out.iter_mut().enumerate() {
+                *out = set.iter().map(|row| rows[*row as usize][at]).sum::<f32>() / set.len() as f32;
+            }
+        }
+        Ok(())
+    }
+
+    fn sets_vjp(
+        &self,
+        rows: Embeddings<'_>,
+        sets: &Sets,
+        grad: &[f32],
+        grad_rows: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
+        grad_rows.fill(0.0);
+        for (set, grad) in sets.iter().zip(grad.chunks_exact(rows.dim())) {
+            for row in set {
+                let to = &mut grad_rows[*row as usize * rows.dim()..][..rows.dim()];
+                to.iter_mut().zip(grad).for_each(|(to, grad)| *to += grad / set.len() as f32);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_composer_may_compose_whole_sets_itself() {
+    let component = Registration::composer::<TestMean>().component().unwrap();
+    let mean = ForeignComposer::try_from(component.create("{}", &Services::none()).unwrap()).unwrap();
+    let rows = Embeddings::new(&[1.0, 2.0, 6.0, 20.0], 1);
+    let sets = Sets::from_iter([vec![0, 1, 2], vec![3]]);
+    assert_eq!(compose_sets(&mean, rows, &sets, &Services::none()).unwrap(), [3.0, 20.0]);
+    let grad = compose_sets_vjp(&mean, rows, &sets, &[3.0, 5.0], &Services::none()).unwrap();
+    assert_eq!(grad, [1.0, 1.0, 1.0, 5.0]);
+    let outside = Sets::from_iter([vec![4]]);
+    assert!(mean.sets(rows, &outside, &mut [0.0], &Services::none()).is_err(), "there is no row 4");
+}
+
+/// A wrapper of another clusterer, which can only know what that needs.
+struct Wrapper(ForeignClusterer);
+
+impl Component for Wrapper {
+    const NAME: &'static str = "w";
+    const SUMMARY: &'static str = "for tests";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, services: &Services<'_>) -> Result<Self> {
+        services.clusterer("c", "{}").map(Self)
+    }
+
+    fn flags(&self) -> Flags {
+        self.0.flags().unwrap_or_default().and(Flags::ASSIGNS_NONE)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        vec!["id".to_owned(), "price".to_owned()]
+    }
+}
+
+impl Clusterer for Wrapper {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let mut found = Clustering::from_labels(&vec![0; task.embeddings.len()]);
+        found.assignments = (0..task.embeddings.len()).map(|row| vec![0; row % 2]).collect();
+        Ok(found)
+    }
+}
+
+#[test]
+fn what_an_instance_needs_may_depend_on_another() {
+    let host = Noting::default();
+    let services = Services { host: &host, ..Services::none() };
+    let component = Registration::clusterer::<Wrapper>().component().unwrap();
+    assert!(!component.flags().contains(Flags::NEEDS_TRUTH));
+    let wrapper = ForeignClusterer::try_from(component.create("{}", &services).unwrap()).unwrap();
+    assert!(wrapper.flags().unwrap().contains(Flags::NEEDS_TRUTH.and(Flags::NEEDS_COMPOSER)));
+    assert_eq!(wrapper.columns().unwrap(), ["id", "price"]);
+    // It declares that it may assign an example to nothing.
+    let found = wrapper.cluster(&Task::new(Embeddings::new(&[1.0, 2.0], 1)), &services).unwrap();
+    assert_eq!(found.assignments, Sets::from_iter([vec![], vec![0]]));
+}
+
+#[test]
+fn a_flag_that_must_be_understood_and_is_not_refuses_the_component() {
+    let with_flags = |flags: u64| {
+        let mut raw = Registration::clusterer::<TestClusterer>().describe();
+        raw.flags |= flags;
+        // SAFETY: kept, so it lives as long as the process.
+        unsafe { ForeignLibrary::from_raw(library(keep(raw), 1)) }.map(|library| library.components.len())
+    };
+    assert_eq!(with_flags(1 << 60), Ok(1));
+    let refused = with_flags(1 << 30).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "clusterer `c`: has flags 0x40000000 that this compflow does not understand: it needs a newer one"
+    );
+}
+
+fn library(component: &'static abi::RawComponent, component_count: u64) -> *const abi::RawLibrary {
+    let text = |text: &'static str| abi::RawStr { ptr: text.as_ptr(), len: text.len() as u64 };
+    let components = keep([std::ptr::from_ref(component)]);
+    keep(abi::RawLibrary {
+        size: size_of::<abi::RawLibrary>() as u32,
+        reserved: 0,
+        name: text("test"),
+        version: text("1"),
+        components: components.as_ptr(),
+        component_count,
+    })
+}
+
+/// Keeps a value for the life of the process, where Valgrind finds it.
+fn keep<T>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let value = Box::leak(Box::new(value));
+    KEPT.lock().unwrap().push(std::ptr::from_ref(value).expose_provenance());
+    value
+}
+
+#[test]
+fn more_components_than_anybody_has_are_refused() {
+    let raw = keep(Registration::clusterer::<TestClusterer>().describe());
+    // SAFETY: refused before the list is read.
+    let refused = unsafe { ForeignLibrary::from_raw(library(raw, 1 << 31)) }.unwrap_err().to_string();
+    assert_eq!(refused, "the library claims 2147483648 components, more than 4096");
 }
 
 #[test]
 fn a_composer_without_gradients_says_so() {
     component!(Rough, "rough", Flags::NONE);
     impl Composer for Rough {
-        fn compose(&self, _dim: usize, _left: &[f32], _right: &[f32], _out: &mut [f32]) -> Result<()> {
+        fn compose(&self, _: usize, _: &[f32], _: &[f32], _: &mut [f32], _: &Services<'_>) -> Result<()> {
             self.0.act()
         }
     }
     let rough: ForeignComposer = make(&Registration::composer::<Rough>(), "fine").unwrap();
-    let error = rough.vjp(1, &[0.0], &[0.0], &[0.0], &mut [0.0], &mut [0.0]).unwrap_err();
+    let error = rough.vjp(1, &[0.0], &[0.0], &[0.0], &mut [0.0], &mut [0.0], &Services::none()).unwrap_err();
     assert_eq!(error.to_string(), "the composer `rough` has no gradients");
 }
 
 #[test]
-fn batches_stream_until_the_end_or_an_error() {
-    let request = LoadRequest {
-        path: Some(Path::new("/there/x")),
-        embedding: Some("e"),
-        id: Some("i"),
-        ..LoadRequest::default()
-    };
-    let load = |mode: &str| {
-        let loader: ForeignLoader = make(&Registration::loader::<TestLoader>(), mode).unwrap();
-        loader.load(&request, &Services::none())
-    };
-    assert_eq!(load("fine").unwrap().map(Result::unwrap).count(), 3);
+fn tables_stream_until_the_end_or_an_error() {
+    let request = LoadRequest { path: Some(Path::new("/there/x")), columns: &[("embedding", "e"), ("id", "i")] };
+    let loader = |mode: &str| make::<ForeignLoader>(&Registration::loader::<TestLoader>(), mode).unwrap();
+    let load = |mode: &str| loader(mode).load(&request, &Services::none());
+    let tables: Vec<Table> = load("fine").unwrap().map(Result::unwrap).collect();
+    assert_eq!(tables.len(), 3);
+    assert_eq!(tables[2][0].1, Column::Vectors { width: 2, values: vec![2.0, 2.0] });
     assert_eq!(load("fail").err(), Some(Error::new("cannot")));
-    for (mode, text) in [("fail late", "the third is missing"), ("panic late", "the third is rotten")] {
-        let results: Vec<_> = load(mode).unwrap().take(3).collect();
-        assert!(results[0].is_ok() && results[1].is_ok());
+    let late = [
+        ("fail late", "the third is missing"),
+        ("panic late", "the third is rotten"),
+        ("other columns", "a table has other columns than the first"),
+    ];
+    for (mode, text) in late {
+        let results: Vec<_> = load(mode).unwrap().take(4).collect();
+        assert!(results.len() == 3 && results[0].is_ok() && results[1].is_ok(), "{results:?}");
         let error = results[2].as_ref().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
+    assert!(loader("fine").describe(&request, &Services::none()).unwrap().is_none());
+    let missing = loader("describe").describe(&request, &Services::none()).unwrap_err();
+    assert_eq!(
+        (missing.problems()[0].code, missing.problems()[0].parameter.as_deref()),
+        (Code::Column, Some("id"))
+    );
+    let text = "`id` names the column `i`, which is not in /there/x; there are `number`, `vector`";
+    assert_eq!(missing.to_string(), text);
 }
 
 #[test]
-fn scores_cross_with_their_names_and_directions() {
+fn scores_cross_with_their_names_units_and_ranges() {
     let evaluator: ForeignEvaluator = make(&Registration::evaluator::<TestEvaluator>(), "fine").unwrap();
-    assert_eq!(evaluator.metrics(), [Metric::larger("good"), Metric::smaller("bad")]);
+    assert_eq!(evaluator.metrics(), metrics());
     let (truth, predicted) = (Sets::singletons(&[0, 1]), Sets::singletons(&[7, 8]));
-    assert_eq!(evaluator.evaluate(&truth, &predicted, &Services::none()), Ok(vec![2.0, 7.0]));
-    let error = evaluator.evaluate(&truth, &Sets::singletons(&[1]), &Services::none()).unwrap_err();
+    let evaluation = Evaluation::new(&predicted, &truth);
+    let none = Services::none();
+    assert_eq!(evaluator.evaluate(&evaluation, &none), Ok(vec![2.0, 7.0, 0.0]));
+    let other = Sets::singletons(&[1]);
+    let error = evaluator.evaluate(&Evaluation::new(&other, &truth), &none).unwrap_err();
     assert_eq!(error.to_string(), "2 true sets cannot be compared with 1 predicted ones");
+    let rows = Embeddings::new(&[1.0, 2.0, 3.0, 4.0], 2);
+    let full = Evaluation {
+        truth: None,
+        predicted: &Sets::from_iter([vec![], vec![7]]),
+        rows: Some(&rows),
+        clusters: Some(&other),
+        centroids: Some(&[0.5, 0.25]),
+        ..evaluation
+    };
+    assert_eq!(evaluator.evaluate(&full, &none), Ok(vec![-1.0, -1.0, 110.75]));
+    let short = Evaluation { centroids: Some(&[0.5]), ..full };
+    assert!(evaluator.evaluate(&short, &none).is_err(), "half a centroid");
 }
 
 /// A host that notes what it is asked.
@@ -367,8 +628,12 @@ impl Host for Noting {
         &self.cancel
     }
 
+    fn version(&self) -> &str {
+        "compflow in a test"
+    }
+
     fn input(&self, path: &str) -> Result<PathBuf> {
-        if path == "missing" { Err(Error::new("no such file")) } else { Ok(Path::new("/base").join(path)) }
+        if path == "missing" { Err(Error::data("no such file")) } else { Ok(Path::new("/base").join(path)) }
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {

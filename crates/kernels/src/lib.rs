@@ -7,6 +7,7 @@
 //! | [`assign`] | the nearest centre of every example |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
+//! | [`nested`] | what a component says that another one made |
 //! | [`preference`] | the parameter of methods that choose exemplars |
 //! | [`testing`] | data, plain loops and a watchful host, for tests |
 
@@ -14,6 +15,7 @@
 
 pub mod assign;
 pub mod equals;
+pub mod nested;
 pub mod plusplus;
 pub mod points;
 pub mod preference;

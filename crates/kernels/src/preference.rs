@@ -66,10 +66,11 @@ impl Preference {
     /// If it is none of those that [`Preference`] lists.
     pub fn rule(&self) -> Result<Rule> {
         let wrong = |found: &dyn std::fmt::Display| {
-            Error::new(format!(
-                "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \
-                 \"column\", {{ k = … }} or {{ per_example = … }}, found {found}"
-            ))
+            let text = format!(
+                "must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+                 {{ k = … }} or {{ per_example = … }}, found {found}"
+            );
+            Error::parameter("preference", text)
         };
         match self {
             Self::Value(value) if value.is_finite() => Ok(Rule::Value(*value)),

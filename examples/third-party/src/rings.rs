@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
-use compflow_api::{Batches, Component, Error, LoadRequest, Loader, Result, Services, register};
+use compflow_api::{Batches, Component, Error, LoadRequest, Loader, Result, Services, Stream, register};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,12 +40,12 @@ impl Component for Rings {
 }
 
 impl Loader for Rings {
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let Params { n, k } = self.0;
         let turn = services.seed as f32 % 6.28;
         let rows = || 0..i64::from(n);
         let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
-        for (name, source) in request.columns() {
+        for &(name, source) in request.columns {
             let array: ArrayRef = match source {
                 "embedding" => {
                     let mut built = FixedSizeListBuilder::new(Float32Builder::new(), 2);
@@ -60,14 +60,34 @@ impl Loader for Rings {
                 "trial" => Arc::new(rows().map(|_| 0).collect::<Int64Array>()),
                 "id" => Arc::new(rows().collect::<Int64Array>()),
                 other => {
-                    let there = "there are `embedding`, `truth`, `trial` and `id`";
-                    return Err(Error::new(format!("no column `{other}`; {there}")));
+                    let there = ["embedding", "truth", "trial", "id"];
+                    return Err(Error::column(name, other, "the rings", there));
                 }
             };
             columns.push((name, array));
         }
         let batch = RecordBatch::try_from_iter(columns)?;
         let schema = batch.schema();
-        Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+        let batches: Batches = Box::new(RecordBatchIterator::new([Ok(batch)], schema));
+        Ok(batches.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::{Column, ForeignLoader, Registration, Table};
+
+    use super::*;
+
+    #[test]
+    fn arrow_of_another_version_crosses() {
+        let component = Registration::loader::<Rings>().component().unwrap();
+        let made = component.create(r#"{"n": 3}"#, &Services::none()).unwrap();
+        let loader = ForeignLoader::try_from(made).unwrap();
+        let columns = [("truth", "truth"), ("embedding", "embedding")];
+        let stream = loader.load(&LoadRequest { path: None, columns: &columns }, &Services::none()).unwrap();
+        let tables: Vec<Table> = stream.collect::<Result<_>>().unwrap();
+        assert_eq!(tables[0][0], ("truth".to_owned(), Column::Integers(vec![0, 1, 0])));
+        assert_eq!(tables[0][1].1.len(), 3);
     }
 }

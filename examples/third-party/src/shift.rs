@@ -38,13 +38,13 @@ impl Component for Shift {
 }
 
 impl Clusterer for Shift {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
-        (rows as u64).saturating_mul(8 * dim as u64 + 4)
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+        Ok((rows as u64).saturating_mul((dim as u64).saturating_mul(8).saturating_add(4)))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
-        services.require_memory(self.memory(n, dim, task.degree), "cluster fewer examples")?;
+        services.require_memory(self.memory(n, dim, task.degree)?, "cluster fewer examples")?;
         let points = task.points();
         let points = ArrayView2::from_shape((n, dim), &points)?.mapv(f64::from);
         let near = f64::from(self.0.bandwidth).powi(2);

@@ -44,6 +44,7 @@ use serde::{Deserialize, Serialize};
 use self::centroids::Centroids;
 use self::dendrogram::{Dendrogram, Merge};
 use self::matrix::{Matrix, Update};
+use crate::means::{means, singletons};
 use compflow_kernels::workers::Workers;
 
 /// Agglomerative clustering: the two nearest groups are joined again and again, and the tree of these merges is cut
@@ -122,17 +123,15 @@ impl Component for Ac {
             (Some(k), None) => Cut::Clusters(k),
             (None, Some(height)) if height.is_finite() && height >= 0.0 => Cut::Height(height),
             (None, Some(height)) => {
-                return Err(Error::new(format!(
-                    "`distance_threshold` must be a finite number at least 0, found {height}"
-                )));
+                let text = format!("must be a finite number at least 0, found {height}");
+                return Err(Error::parameter("distance_threshold", text));
             }
             (None, None) => {
-                return Err(Error::new("`k` or `distance_threshold` must be given, found neither"));
+                return Err(Error::parameter("k", "or `distance_threshold` must be given, found neither"));
             }
             (Some(k), Some(height)) => {
-                return Err(Error::new(format!(
-                    "`k` and `distance_threshold` exclude one another, found {k} and {height}"
-                )));
+                let text = format!("and `distance_threshold` exclude one another, found {k} and {height}");
+                return Err(Error::parameter("k", text));
             }
         };
         Ok(Self { linkage: params.linkage, cut })
@@ -140,16 +139,16 @@ impl Component for Ac {
 }
 
 impl Clusterer for Ac {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         let state = match self.linkage {
             Linkage::Ward => Centroids::memory(rows, dim),
             Linkage::Single => spanning_tree::memory(rows, dim),
             Linkage::Average | Linkage::Complete => Matrix::memory(rows, dim),
         };
         // Of an example: a normalised copy, its merge twice while they are sorted, its height in the trace, its label
-        // and set, and the mean of its cluster.
-        let rest = (rows as u64).saturating_mul(4 * dim as u64 + 2 * 16 + 8 + 16 + 12 * dim as u64);
-        state.saturating_add(rest)
+        // and set, and the mean of its cluster, in the space and as it is before.
+        let rest = (rows as u64).saturating_mul(4 * dim as u64 + 2 * 16 + 8 + 16 + 24 * dim as u64);
+        Ok(state.saturating_add(rest))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -164,7 +163,7 @@ impl Clusterer for Ac {
                  examples"
             }
         };
-        services.require_memory(self.memory(n, dim, task.degree), remedy)?;
+        services.require_memory(self.memory(n, dim, task.degree)?, remedy)?;
 
         let points = task.points();
         let tree = Dendrogram::new(n, self.merges(&points, dim, services)?);
@@ -184,6 +183,7 @@ impl Clusterer for Ac {
             assignments: Sets::singletons(&labels),
             clusters: Sets::all_up_to(clusters, 1),
             centroids: means(&points, dim, &labels, clusters),
+            singletons: singletons(task, &labels, clusters),
             diagnostics: Diagnostics {
                 iterations: tree.heights().len() as u64,
                 converged: true,
@@ -223,17 +223,6 @@ impl Ac {
             Linkage::Single => false,
         }
     }
-}
-
-/// The mean of each cluster's points.
-fn means(points: &[f32], dim: usize, labels: &[u32], clusters: usize) -> Vec<f32> {
-    let (mut sums, mut counts) = (vec![0.0; clusters * dim], vec![0u64; clusters]);
-    for (point, &label) in points.chunks_exact(dim).zip(labels) {
-        counts[label as usize] += 1;
-        let sum = &mut sums[label as usize * dim..][..dim];
-        sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
-    }
-    sums.iter().enumerate().map(|(at, sum)| (sum / counts[at / dim] as f64) as f32).collect()
 }
 
 #[cfg(test)]

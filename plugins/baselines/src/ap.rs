@@ -112,22 +112,21 @@ impl Component for Ap {
         let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
         let rule = preference.rule()?;
         if rule == Rule::Column {
-            return Err(Error::new(
-                "`preference` = \"column\" is for `cap`; with degree 1 it is affinity propagation",
-            ));
+            let text = "= \"column\" is for `cap`; with degree 1 it is affinity propagation";
+            return Err(Error::parameter("preference", text));
         }
         Ok(Self { rule, damping, max_iter, convergence_iter })
     }
 }
 
 impl Clusterer for Ap {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         let damping = match self.rule {
             Rule::Clusters(_) => self.damping.max(SEARCH_DAMPING),
             _ => self.damping,
         };
         let messages = Messages::memory(rows, damping, self.max_iter);
-        Similarities::memory(rows, dim).saturating_add(messages).saturating_add(Seen::memory(rows))
+        Ok(Similarities::memory(rows, dim).saturating_add(messages).saturating_add(Seen::memory(rows)))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -135,10 +134,10 @@ impl Clusterer for Ap {
         if let Rule::Clusters(k) = self.rule
             && k > n
         {
-            return Err(Error::new(format!("`preference.k` = {k} is more than the {n} examples")));
+            return Err(Error::parameter("preference.k", format!("= {k} is more than the {n} examples")));
         }
         services.require_memory(
-            self.memory(n, dim, task.degree),
+            self.memory(n, dim, task.degree)?,
             "cluster fewer examples: memory grows with their number squared",
         )?;
         let workers = Workers::new(if n.saturating_mul(n) < TINY { 1 } else { services.threads })?;
@@ -163,7 +162,7 @@ impl Clusterer for Ap {
             {
                 run.miss(k, [1, n], services);
             }
-            return Ok(run.into_clustering(&similarities));
+            return Ok(self.clustering(run, &similarities));
         }
         similarities.add_noise(&workers, services)?;
         let run = match preference {
@@ -185,7 +184,7 @@ impl Clusterer for Ap {
                 },
             );
         }
-        Ok(run.into_clustering(&similarities))
+        Ok(self.clustering(run, &similarities))
     }
 }
 
@@ -223,6 +222,15 @@ fn equally_similar(n: usize, apart: bool) -> Run {
 }
 
 impl Ap {
+    /// The clustering, with the preference if it was found.
+    fn clustering(&self, run: Run, similarities: &Similarities) -> Clustering {
+        let mut clustering = run.into_clustering(similarities);
+        if !matches!(self.rule, Rule::Value(_)) {
+            clustering.resolve("preference", similarities.restore(similarities.preference()));
+        }
+        clustering
+    }
+
     /// The preference in the units of the similarities, or the number of clusters that one has to be found for.
     fn preference(&self, similarities: &Similarities, services: &Services<'_>) -> std::result::Result<f64, usize> {
         let convert = |value: f64| {

@@ -117,16 +117,16 @@ impl Component for Fcm {
 }
 
 impl Clusterer for Fcm {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         // The examples; memberships, their powers and, while they are made, the first ones; those returned.
         let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
-        tables.saturating_add(rows.saturating_mul(self.k).saturating_mul(size_of::<f32>())) as u64
+        Ok(tables.saturating_add(rows.saturating_mul(self.k).saturating_mul(size_of::<f32>())) as u64)
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree), "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
         let threads = if n.saturating_mul(k).saturating_mul(dim) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
         let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(dim + 1));
@@ -142,10 +142,14 @@ impl Clusterer for Fcm {
             trace: run.trace,
         };
         let memberships = tiles.rows(&run.u);
-        Ok(soft::clustering(task, memberships, &run.centres, self.threshold, diagnostics, services, || {
+        let collapse = || {
             let (m, largest) = (self.m, tiles.largest());
             format!("`m` = {m} is large, or the examples, up to {largest:e} from their mean, are too near for f64")
-        }))
+        };
+        let mut found =
+            soft::clustering(task, memberships, &run.centres, self.threshold, diagnostics, services, collapse);
+        found.scalars.push(("fuzzy_partition_coefficient".to_owned(), run.fpc));
+        Ok(found)
     }
 }
 

@@ -155,21 +155,22 @@ impl Component for Gmm {
 }
 
 impl Clusterer for Gmm {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
         // The examples; responsibilities of this restart, of the best and, while they are made, the first ones;
         // those returned.
         let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
         let returned = rows.saturating_mul(self.k).saturating_mul(size_of::<f32>());
         // Sums of every piece, of which there are at least eight; means, covariances and factors.
         let scatter = self.k.saturating_mul(dim + self.covariance.numbers(dim)).saturating_mul(size_of::<f64>());
-        let start = start(self.k, &Services::none()).map_or(0, |start| start.memory(rows, dim, degree));
-        (tables.saturating_add(returned).saturating_add(scatter.saturating_mul(16)) as u64).saturating_add(start)
+        let start = start(self.k, &Services::none())?.memory(rows, dim, degree)?;
+        Ok((tables.saturating_add(returned).saturating_add(scatter.saturating_mul(16)) as u64)
+            .saturating_add(start))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree), "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
         let numbers = dim.saturating_add(self.covariance.numbers(dim));
         let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
@@ -212,13 +213,22 @@ impl Clusterer for Gmm {
         };
         let memberships = tiles.rows(&best.responsibilities);
         let means = tiles.restore(&best.means);
-        Ok(soft::clustering(task, memberships, &means, self.threshold, diagnostics, services, || {
+        let collapse = || {
             let variance = estimator.largest_variance();
             match self.reg_covar > variance {
                 true => format!("`reg_covar` = {:e} is above the largest variance, {variance:e}", self.reg_covar),
                 false => "fewer components, other restarts or a smaller `reg_covar` may find more".to_owned(),
             }
-        }))
+        };
+        let mut found =
+            soft::clustering(task, memberships, &means, self.threshold, diagnostics, services, collapse);
+        // What the variant `bayes` has in place of densities does not integrate to 1.
+        if self.variant == Variant::Em {
+            let penalty = self.free_parameters(dim) * (n as f64).ln();
+            let numbers = [("log_likelihood", best.log_likelihood), ("bic", penalty - 2.0 * best.log_likelihood)];
+            found.scalars.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
+        }
+        Ok(found)
     }
 }
 
@@ -234,9 +244,24 @@ struct Run {
     converged: bool,
     /// What `reg_covar` was raised to, or 0 if it was enough.
     raised: f64,
+    /// Of all examples under the last components; means nothing for the variant `bayes`.
+    log_likelihood: f64,
 }
 
 impl Gmm {
+    /// How many numbers the components have that were found: shares of the examples, which add up to 1, means and
+    /// covariances, which are symmetric.
+    fn free_parameters(&self, dim: usize) -> f64 {
+        let (k, dim) = (self.k as f64, dim as f64);
+        let covariances = match self.covariance {
+            Covariance::Full => k * dim * (dim + 1.0) / 2.0,
+            Covariance::Tied => dim * (dim + 1.0) / 2.0,
+            Covariance::Diag => k * dim,
+            Covariance::Spherical => k,
+        };
+        k - 1.0 + k * dim + covariances
+    }
+
     /// The first responsibilities, a row per example.
     fn first(&self, task: &Task<'_>, rng: &mut ChaCha8Rng, services: &Services<'_>) -> Result<Vec<f64>> {
         let (k, n) = (self.k, task.embeddings.len());
@@ -285,8 +310,9 @@ impl Gmm {
             trace.push(bound);
             converged = (bound - before).abs() < self.tol;
         }
-        gaussians.expect(tiles, &mut responsibilities, workers, services)?;
-        Ok(Run { means: gaussians.means, responsibilities, bound, trace, converged, raised: model.raised })
+        let log_likelihood = gaussians.expect(tiles, &mut responsibilities, workers, services)?.log_likelihood;
+        let raised = model.raised;
+        Ok(Run { means: gaussians.means, responsibilities, bound, trace, converged, raised, log_likelihood })
     }
 }
 

@@ -9,12 +9,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Sets, Task, register};
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Level, Normalize, Result, Services, Sets, Singletons, Task,
+    register,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::means::singletons;
 use compflow_kernels::assign::{Totals, assign};
 use compflow_kernels::equals::distinct;
 use compflow_kernels::plusplus;
@@ -98,7 +102,7 @@ impl Component for KMeans {
 }
 
 impl Clusterer for KMeans {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         let k = self.0.k;
         let blocks = rows.div_ceil(block_rows(rows, k.saturating_mul(dim)));
         // Of an example: the prepared copy, its norm, labels of this restart and the best, and the returned set.
@@ -108,14 +112,14 @@ impl Clusterer for KMeans {
         }
         // Partial sums are twice as wide as everything else.
         let partial = k.saturating_mul(dim + 1).saturating_mul(2 * (blocks + 1));
-        (numbers.saturating_add(partial) as u64).saturating_mul(4)
+        Ok((numbers.saturating_add(partial) as u64).saturating_mul(4))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let Params { k, restarts, max_iter, .. } = self.0;
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree), "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
 
         let products = n.saturating_mul(k).saturating_mul(dim);
         let threads = if products.saturating_mul(restarts) < TINY { 1 } else { services.threads };
@@ -272,6 +276,10 @@ impl Run {
         Clustering {
             assignments: Sets::singletons(&self.labels),
             clusters: Sets::all_up_to(clusters as usize, 1),
+            singletons: match task.space.normalize {
+                Normalize::None => Singletons { numbers: (0..clusters).collect(), vectors: centroids.clone() },
+                Normalize::L2 => singletons(task, &self.labels, clusters as usize),
+            },
             centroids,
             diagnostics: Diagnostics {
                 iterations: self.trace.len() as u64,

@@ -10,7 +10,7 @@
 //! | `oracle` | the true sets, each called a singleton |
 //!
 //! Each has a file of its own; what several use stands beside them: `similarities` (of all pairs), `tiles` (examples in
-//! f64, several at a time), `gaussians`, `moments`, `bayes` and `cholesky` (the steps of mixtures), `soft` (from
+//! f64, several at a time), `gaussians`, `moments`, `bayes` and `cholesky` (the steps of mixtures), `means`, `soft` (from
 //! memberships to sets). What other plugins use as well is in the crate `compflow-kernels`.
 //!
 //! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
@@ -37,6 +37,7 @@ mod fixtures;
 mod gaussians;
 mod gmm;
 mod kmeans;
+mod means;
 mod moments;
 #[cfg(test)]
 mod naive;

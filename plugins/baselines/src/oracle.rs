@@ -32,18 +32,18 @@ pipeline's space.
 }
 
 impl Clusterer for Oracle {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         // As many clusters as examples: centroids and sums, names, the returned sets, and the normalised points.
-        (rows as u64).saturating_mul(16 * dim as u64 + 64)
+        Ok((rows as u64).saturating_mul(16 * dim as u64 + 64))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        let truth = task.truth.ok_or_else(|| Error::new("needs the true sets, and the task has none"))?;
+        let truth = task.truth.ok_or_else(|| Error::data("needs the true sets, and the task has none"))?;
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         if truth.len() != n {
-            return Err(Error::new(format!("{} true sets were given for {n} examples", truth.len())));
+            return Err(Error::data(format!("{} true sets were given for {n} examples", truth.len())));
         }
-        services.require_memory(self.memory(n, dim, task.degree), "cluster fewer examples")?;
+        services.require_memory(self.memory(n, dim, task.degree)?, "cluster fewer examples")?;
         let mut names: HashMap<&[u32], u32> = HashMap::new();
         let labels: Vec<u32> = truth
             .iter()

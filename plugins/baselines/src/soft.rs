@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use compflow_kernels::equals::distinct;
 
-use compflow_api::{Clustering, Diagnostics, Level, Services, Sets, Task};
+use compflow_api::{Clustering, Diagnostics, Level, Normalize, Services, Sets, Singletons, Task};
 
 /// The set of every example: `memberships` holds `k` numbers for each.
 pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree: usize) -> Sets {
@@ -75,7 +75,12 @@ pub(crate) fn clustering(
         centroids.extend(sum.iter().map(|sum| (sum / count) as f32));
     }
     drop(unions);
-    Clustering { assignments, clusters, centroids, memberships, diagnostics, ..Clustering::default() }
+    // In a space that normalises, centres are found after that: there are none from before it.
+    let singletons = match task.space.normalize {
+        Normalize::None => Singletons { vectors: centroids[..used.len() * dim].to_vec(), numbers: used },
+        Normalize::L2 => Singletons::default(),
+    };
+    Clustering { assignments, clusters, centroids, memberships, singletons, diagnostics, ..Clustering::default() }
 }
 
 #[cfg(test)]
@@ -129,6 +134,7 @@ mod tests {
         };
         let found = with(&[0.9, 0.0, 0.1, 0.1, 0.0, 0.9]);
         assert_eq!((found.clusters, found.centroids), (Sets::singletons(&[0, 2]), vec![1.0, 2.0]));
+        assert_eq!(found.singletons, Singletons { numbers: vec![0, 2], vectors: vec![1.0, 2.0] });
         with(&[0.9, 0.0, 0.1, 0.9, 0.0, 0.1]);
         let expected =
             ["1 of 3 clusters are empty and left out", "all examples are in the same of 3 clusters: why"];

@@ -19,7 +19,7 @@ const THREADS: usize = 2;
 struct Sum;
 
 impl Composer for Sum {
-    fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32], _: &Services<'_>) -> Result<()> {
         out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
         Ok(())
     }

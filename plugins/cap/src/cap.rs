@@ -145,7 +145,7 @@ impl Component for Cap {
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         if params.subset.is_some() && params.candidates.is_some() {
-            return Err(Error::new("`subset` and `candidates` exclude each other, found both"));
+            return Err(Error::parameter("subset", "and `candidates` exclude each other, found both"));
         }
         let setting = Setting {
             rule: params.preference.rule()?,
@@ -161,16 +161,16 @@ impl Component for Cap {
 }
 
 impl Clusterer for Cap {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
         let size = |rows, candidates| {
             let size = Size { rows, candidates, dim, degree };
             size.memory(size.kept(self.budget))
         };
-        match self.approach(rows, degree) {
+        Ok(match self.approach(rows, degree) {
             Approach::Exact => size(rows, rows),
             Approach::Candidates(m) => size(rows, m),
             Approach::Subset(m) => size(m, m).saturating_add(extension_memory(rows, dim)),
-        }
+        })
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -180,13 +180,13 @@ impl Clusterer for Cap {
                 .log(Level::Info, format!("compositions have at most {n} members, as there are no more examples"));
         }
         match self.approach(n, task.degree) {
-            Approach::Exact => Ok(clustering(self.setting.solve(task, n, services)?)),
+            Approach::Exact => Ok(self.clustering(self.setting.solve(task, n, services)?)),
             Approach::Candidates(m) => {
                 if self.candidates.is_none() {
                     let text = format!("cap takes {m} of the {n} examples as `candidates`, as there are many");
                     services.log(Level::Warn, text);
                 }
-                Ok(clustering(self.setting.solve(task, m, services)?))
+                Ok(self.clustering(self.setting.solve(task, m, services)?))
             }
             Approach::Subset(m) => self.extend(m, task, services),
         }
@@ -244,7 +244,20 @@ impl Cap {
                 Solution::new(exemplars, inside.sets, labels, objective)
             }
         };
-        Ok(clustering(found))
+        Ok(self.clustering(found))
+    }
+
+    /// The clustering, with the preference if it was found.
+    fn clustering(&self, found: Found) -> Clustering {
+        let preference = match self.setting.rule {
+            Rule::Value(_) | Rule::Column => None,
+            Rule::Percentile(_) | Rule::Clusters(_) | Rule::PerExample(_) => found.preferences.first().copied(),
+        };
+        let mut clustering = clustering(found);
+        if let Some(preference) = preference {
+            clustering.resolve("preference", preference);
+        }
+        clustering
     }
 }
 

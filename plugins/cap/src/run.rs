@@ -58,7 +58,7 @@ impl Setting {
             && k > candidates
         {
             let whom = if candidates < n { "candidates" } else { "examples" };
-            return Err(Error::new(format!("`preference.k` = {k} is more than the {candidates} {whom}")));
+            return Err(Error::parameter("preference.k", format!("= {k} is more than the {candidates} {whom}")));
         }
         let degree = task.degree.min(candidates);
         let kept = Size { rows: n, candidates, dim, degree }.plan(services)?;
@@ -90,7 +90,7 @@ impl Setting {
             Rule::Clusters(_) => Vec::new(),
             Rule::Column => {
                 let given = task.preferences.ok_or_else(|| {
-                    Error::new("`preference` = \"column\", but the data's `columns` name no `preference`")
+                    Error::parameter("preference", "= \"column\", but the data's `columns` name no `preference`")
                 })?;
                 given.iter().map(|value| similarities.convert(f64::from(*value))).collect()
             }

@@ -121,7 +121,7 @@ impl Similarities {
         let (n, arch) = (self.len(), Arch::new());
         let compose = |tile: &Tile| {
             services.check_cancelled()?;
-            compose_tile(task, &self.points, &self.compositions, tile, &self.columns)
+            compose_tile(task, &self.points, &self.compositions, tile, &self.columns, services)
         };
         let (stride, per_block) = (self.compositions.vectors() * LANES, block_rows(n));
         let (mut values, mut tiles) = (vec![0.0; kept * stride], Vec::new());
@@ -249,9 +249,10 @@ fn compose_tile(
     compositions: &Compositions,
     tile: &Tile,
     columns: &[u32],
+    services: &Services<'_>,
 ) -> Result<Vectors> {
     let dim = points.dim();
-    let mut composed = task.compose_sets(task.embeddings, &compositions.sets(tile, columns))?;
+    let mut composed = task.compose_sets(task.embeddings, &compositions.sets(tile, columns), services)?;
     points.enter(&mut composed);
     let (mut vectors, mut rest) = (Vectors::with_capacity(tile.vectors.len(), dim), &composed[..]);
     for segment in tile.segments.clone() {

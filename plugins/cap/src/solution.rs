@@ -210,7 +210,7 @@ impl<'a> Examples<'a> {
         used.sort_unstable();
         used.dedup();
         let rows = used.iter().map(|&set| rows_of(&sets[set as usize], exemplars)).collect();
-        let composed = self.task.compose_sets(self.task.embeddings, &rows)?;
+        let composed = self.task.compose_sets(self.task.embeddings, &rows, self.services)?;
         let mut at = vec![0; sets.len()];
         used.iter().zip((0..).step_by(dim)).for_each(|(&set, start)| at[set as usize] = start);
         let nearness =
@@ -336,7 +336,7 @@ impl<'a> Examples<'a> {
 
     /// Composes sets of examples, in the coordinates of the points.
     pub(crate) fn compose(&self, sets: &Sets) -> Result<Vectors> {
-        let mut composed = self.task.compose_sets(self.task.embeddings, sets)?;
+        let mut composed = self.task.compose_sets(self.task.embeddings, sets, self.services)?;
         self.points.enter(&mut composed);
         let mut vectors = Vectors::with_capacity(sets.len().div_ceil(LANES), self.points.dim());
         vectors.push(&composed);

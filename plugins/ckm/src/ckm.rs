@@ -12,8 +12,9 @@ use std::sync::OnceLock;
 
 use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
-    Result, Services, Sets, StreamTask, Task, register,
+    Result, Services, Sets, Singletons, StreamTask, Task, register,
 };
+use compflow_kernels::nested::explain;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -58,7 +59,7 @@ impl Component for Ckm {
             Init::Clusterer(clusterer) => {
                 let params = serde_json::Value::Object(clusterer.params.clone()).to_string();
                 let made = services.clusterer(&clusterer.r#use, &params);
-                Some(made.map_err(|error| error.context(format!("`init`: {}", clusterer.r#use)))?)
+                Some(made.map_err(|error| explain(error, "init", &clusterer.r#use))?)
             }
         };
         Ok(Self { params, initial })
@@ -66,7 +67,7 @@ impl Component for Ckm {
 }
 
 impl Clusterer for Ckm {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
         let Params { k, restarts, sample, stream, .. } = self.params;
         let sets = count_sets(k, degree).unwrap_or(usize::MAX);
         // The points or a batch of them; a label and the returned set of every example.
@@ -77,15 +78,15 @@ impl Clusterer for Ckm {
         let run = sets.saturating_mul(dim + 1).saturating_mul(restarts.min(WINDOW));
         let numbers = data.saturating_add(sample).saturating_add(run.saturating_mul(7));
         let numbers = numbers.saturating_add(partial_numbers(run).saturating_mul(2));
-        (numbers as u64).saturating_mul(4)
+        Ok((numbers as u64).saturating_mul(4))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         self.run(&task.stream(), true, services)
     }
 
-    fn streams(&self) -> bool {
-        self.params.stream
+    fn streams(&self) -> Result<bool> {
+        Ok(self.params.stream)
     }
 
     fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -97,7 +98,14 @@ impl Clusterer for Ckm {
 struct Nothing;
 
 impl Composer for Nothing {
-    fn compose(&self, _dim: usize, _left: &[f32], _right: &[f32], _out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        _left: &[f32],
+        _right: &[f32],
+        _out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
     }
 }
@@ -108,11 +116,13 @@ impl Ckm {
         let Params { k, restarts, max_iter, tol, .. } = self.params;
         let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
         if k > n {
-            return Err(Error::new(format!("`k` = {k} is more than the {n} examples")));
+            return Err(Error::parameter("k", format!("= {k} is more than the {n} examples")));
         }
         let count = count_sets(k, degree)?;
-        services
-            .require_memory(self.memory(n, dim, degree), "lower `k`, the degree or `restarts`, or set `stream`")?;
+        services.require_memory(
+            self.memory(n, dim, degree)?,
+            "lower `k`, the degree or `restarts`, or set `stream`",
+        )?;
         let composer = match degree {
             1 => &Nothing as &dyn Composer,
             _ => {
@@ -231,6 +241,16 @@ impl Ckm {
                 centroids.extend_from_slice(centre);
             }
         }
+        let mut named: Vec<(u32, &[f32])> = names
+            .iter()
+            .zip(run.singletons.chunks_exact(dim))
+            .filter_map(|(name, vector)| Some(((*name)?, vector)))
+            .collect();
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let singletons = Singletons {
+            numbers: named.iter().map(|(name, _)| *name).collect(),
+            vectors: named.iter().flat_map(|(_, vector)| *vector).copied().collect(),
+        };
         let sets: Vec<Vec<u32>> = search.sets.iter().map(renamed).collect();
         let members = sets.iter().zip(&counts).map(|(set, count)| set.len() * count).sum();
         let mut assignments = Sets::with_capacity(n, members);
@@ -240,6 +260,7 @@ impl Ckm {
             assignments,
             clusters,
             centroids,
+            singletons,
             diagnostics: Diagnostics {
                 iterations: run.trace.len() as u64,
                 converged: run.state == State::Converged,

@@ -243,7 +243,14 @@ mod tests {
     struct Bounded;
 
     impl Composer for Bounded {
-        fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+        fn compose(
+            &self,
+            _dim: usize,
+            left: &[f32],
+            right: &[f32],
+            out: &mut [f32],
+            _services: &Services<'_>,
+        ) -> Result<()> {
             for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
                 *out = if left + right > 5.0 { f32::NAN } else { left + right };
             }
@@ -258,8 +265,9 @@ mod tests {
             grad: &[f32],
             grad_left: &mut [f32],
             grad_right: &mut [f32],
+            services: &Services<'_>,
         ) -> Result<()> {
-            Plain::Sum.vjp(dim, left, right, grad, grad_left, grad_right)
+            Plain::Sum.vjp(dim, left, right, grad, grad_left, grad_right, services)
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Model<'a> {
 impl Model<'_> {
     /// The centre of every set, a point of the space.
     pub(crate) fn centres(&self, singletons: &[f32], sets: &Sets) -> Result<Vec<f32>> {
-        let mut centres = compose_sets(self.composer, Embeddings::new(singletons, self.dim), sets)?;
+        let mut centres = compose_sets(self.composer, Embeddings::new(singletons, self.dim), sets, self.services)?;
         self.space.enter(&mut centres, self.dim);
         Ok(centres)
     }
@@ -76,7 +76,7 @@ impl<'a> Objective<'a> {
     pub(crate) fn value(&self, singletons: &[f32]) -> Result<Value> {
         self.model.services.check_cancelled()?;
         let rows = Embeddings::new(singletons, self.model.dim);
-        let composed = compose_sets(self.model.composer, rows, &self.sets)?;
+        let composed = compose_sets(self.model.composer, rows, &self.sets, self.model.services)?;
         let f = self
             .each(&composed)
             .map(|(row, norm, count, mean)| {
@@ -115,7 +115,7 @@ impl<'a> Objective<'a> {
         }
         let narrow: Vec<f32> = grad.iter().map(|grad| (grad / largest) as f32).collect();
         let rows = Embeddings::new(singletons, dim);
-        let pulled = compose_sets_vjp(self.model.composer, rows, &self.sets, &narrow)
+        let pulled = compose_sets_vjp(self.model.composer, rows, &self.sets, &narrow, self.model.services)
             .map_err(|error| error.context("gradients of the composer"))?;
         let pulled: Vec<f64> = pulled.iter().map(|&grad| f64::from(grad) * largest).collect();
         match pulled.iter().find(|grad| !grad.is_finite()) {

@@ -118,15 +118,13 @@ impl Params {
         if self.optimizer != Optimizer::Adam {
             for (name, given) in [("lr", self.lr.is_some()), ("steps", self.steps.is_some())] {
                 if given {
-                    return Err(Error::new(format!("`{name}` is for `optimizer` = \"adam\" only")));
+                    return Err(Error::parameter(name, "is for `optimizer` = \"adam\" only"));
                 }
             }
         }
         if self.sample < self.k {
-            return Err(Error::new(format!(
-                "`sample` = {} is less than `k` = {}, which must be chosen from it",
-                self.sample, self.k
-            )));
+            let text = format!("= {} is less than `k` = {}, which must be chosen from it", self.sample, self.k);
+            return Err(Error::parameter("sample", text));
         }
         Ok(())
     }

@@ -418,9 +418,8 @@ pub(crate) fn count_sets(k: usize, degree: usize) -> Result<usize> {
         all = all.saturating_add(of_size);
     }
     if all >= u32::MAX as usize {
-        return Err(Error::new(format!(
-            "`k` = {k} has more compositions of up to {degree} than can be counted; lower `k` or the degree"
-        )));
+        let text = format!("= {k} has more compositions of up to {degree} than can be counted");
+        return Err(Error::parameter("k", text).help("lower `k` or the degree"));
     }
     Ok(all)
 }

@@ -47,7 +47,10 @@ impl Component for Bilinear {
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
-        read(&params.weights, services).map_err(|error| error.context("`weights`"))
+        read(&params.weights, services).map_err(|error| match error {
+            Error::Cancelled => error,
+            failed => Error::parameter("weights", format!("cannot be used: {failed}")),
+        })
     }
 }
 
@@ -77,7 +80,7 @@ impl Bilinear {
             return Ok(());
         }
         let p = self.p();
-        Err(Error::new(format!("the composer's weights are for embeddings of length {p}, found {dim}")))
+        Err(Error::data(format!("the composer's weights are for embeddings of length {p}, found {dim}")))
     }
 }
 
@@ -86,7 +89,14 @@ impl Composer for Bilinear {
         Some(self.p())
     }
 
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         self.require_dim(dim)?;
         let batch = BATCH * dim;
         let mut features = Array2::zeros((BATCH.min(left.len() / dim), 2 * dim));
@@ -116,6 +126,7 @@ impl Composer for Bilinear {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         self.require_dim(dim)?;
         let batch = BATCH * dim;

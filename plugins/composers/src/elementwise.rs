@@ -14,6 +14,9 @@ pub trait Element: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// [`Component::SUMMARY`].
     const SUMMARY: &'static str;
 
+    /// Whether neither order nor grouping matters, but for rounding.
+    const ASSOCIATIVE: bool;
+
     /// g(left, right).
     fn compose(&self, left: f32, right: f32) -> f32;
 
@@ -28,7 +31,10 @@ pub struct Elementwise<E>(pub E);
 impl<E: Element> Component for Elementwise<E> {
     const NAME: &'static str = E::NAME;
     const SUMMARY: &'static str = E::SUMMARY;
-    const FLAGS: Flags = Flags::HAS_GRADIENTS;
+    const FLAGS: Flags = match E::ASSOCIATIVE {
+        true => Flags::HAS_GRADIENTS.and(Flags::IS_ASSOCIATIVE),
+        false => Flags::HAS_GRADIENTS,
+    };
     type Params = E;
 
     fn new(params: E, _services: &Services<'_>) -> Result<Self> {
@@ -37,7 +43,14 @@ impl<E: Element> Component for Elementwise<E> {
 }
 
 impl<E: Element> Composer for Elementwise<E> {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         for ((out, &left), &right) in out.iter_mut().zip(left).zip(right) {
             *out = self.0.compose(left, right);
         }
@@ -52,6 +65,7 @@ impl<E: Element> Composer for Elementwise<E> {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         let inputs = left.iter().zip(right).zip(grad);
         let outputs = grad_left.iter_mut().zip(grad_right);

@@ -1,6 +1,6 @@
 //! Compares a composer's gradients with central differences. Only for tests.
 
-use compflow_api::Composer;
+use compflow_api::{Composer, Services};
 
 /// Pairs per check: enough for a gradient that lands in another row to show.
 const ROWS: usize = 7;
@@ -24,8 +24,8 @@ pub(crate) fn check(composer: &dyn Composer, dim: usize, g: impl Fn(&[f64], &[f6
     let len = ROWS * dim;
     let [left, right, grad] = [1, 2, 3].map(|salt| numbers(len, salt));
     let (mut out, mut grad_left, mut grad_right) = (vec![9.0; len], vec![9.0; len], vec![9.0; len]);
-    composer.compose(dim, &left, &right, &mut out).unwrap();
-    composer.vjp(dim, &left, &right, &grad, &mut grad_left, &mut grad_right).unwrap();
+    composer.compose(dim, &left, &right, &mut out, &Services::none()).unwrap();
+    composer.vjp(dim, &left, &right, &grad, &mut grad_left, &mut grad_right, &Services::none()).unwrap();
     let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
     for row in 0..ROWS {
         let at = row * dim..(row + 1) * dim;

@@ -8,7 +8,7 @@
 //! | `bilinear` | W₁a + W₁b + W₂(a∘b) with learned weights |
 //!
 //! All are symmetric and differentiable, and work on batches of pairs. Sets of three and more are folded from pairs
-//! by [`compflow_api::compose_sets`].
+//! by [`compflow_api::compose_sets`]; for `max` and `sum` the order does not matter, and they declare it.
 //!
 //! # Testing
 //!

@@ -24,6 +24,7 @@ register!(composer Max);
 impl Element for Params {
     const NAME: &'static str = "max";
     const SUMMARY: &'static str = "the larger of both, element by element";
+    const ASSOCIATIVE: bool = true;
 
     fn compose(&self, left: f32, right: f32) -> f32 {
         left.max(right)
@@ -51,7 +52,9 @@ mod tests {
     #[test]
     fn takes_the_larger_element() {
         let mut out = [0.0; 4];
-        Max::default().compose(2, &[1.0, -2.0, 0.0, 5.0], &[0.5, -1.0, 0.0, f32::MIN], &mut out).unwrap();
+        Max::default()
+            .compose(2, &[1.0, -2.0, 0.0, 5.0], &[0.5, -1.0, 0.0, f32::MIN], &mut out, &Services::none())
+            .unwrap();
         assert_eq!(out, [1.0, -1.0, 0.0, 5.0]);
     }
 
@@ -66,7 +69,7 @@ mod tests {
     fn a_tie_splits_the_gradient() {
         let (mut left, mut right) = ([0.0; 3], [0.0; 3]);
         Max::default()
-            .vjp(3, &[1.0, 2.0, 3.0], &[1.0, 3.0, 2.0], &[4.0, 4.0, 4.0], &mut left, &mut right)
+            .vjp(3, &[1.0, 2.0, 3.0], &[1.0, 3.0, 2.0], &[4.0, 4.0, 4.0], &mut left, &mut right, &Services::none())
             .unwrap();
         assert_eq!((left, right), ([2.0, 0.0, 4.0], [2.0, 4.0, 0.0]));
     }
@@ -78,9 +81,12 @@ mod tests {
         assert_eq!(max.dim(), None);
         let rows = [1.0, 0.0, 0.0, 2.0, 3.0, -1.0];
         let rows = Embeddings::new(&rows, 2);
-        assert_eq!(compose_sets(&max, rows, &Sets::from_iter([[0, 1, 2]])).unwrap(), [3.0, 2.0]);
+        assert_eq!(
+            compose_sets(&max, rows, &Sets::from_iter([[0, 1, 2]]), &Services::none()).unwrap(),
+            [3.0, 2.0]
+        );
         let (mut left, mut right) = ([9.0; 2], [9.0; 2]);
-        max.vjp(2, rows.row(0), rows.row(1), &[1.0, 1.0], &mut left, &mut right).unwrap();
+        max.vjp(2, rows.row(0), rows.row(1), &[1.0, 1.0], &mut left, &mut right, &Services::none()).unwrap();
         assert_eq!((left, right), ([1.0, 0.0], [0.0, 1.0]));
         let refused = component.create(r#"{"axis": 1}"#, &Services::none()).unwrap_err();
         assert_eq!(refused.to_string(), "`axis` is not a parameter; there are none");

@@ -25,6 +25,7 @@ register!(composer Mean);
 impl Element for Params {
     const NAME: &'static str = "mean";
     const SUMMARY: &'static str = "the point halfway between both";
+    const ASSOCIATIVE: bool = false;
 
     fn compose(&self, left: f32, right: f32) -> f32 {
         0.5 * left + 0.5 * right
@@ -37,7 +38,7 @@ impl Element for Params {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{Composer, Embeddings, Sets, compose_sets};
+    use compflow_api::{Composer, Embeddings, Services, Sets, compose_sets};
 
     use super::*;
     use crate::gradients;
@@ -45,14 +46,15 @@ mod tests {
     #[test]
     fn of_a_pair_it_is_the_midpoint_and_does_not_overflow() {
         let mut out = [0.0; 2];
-        Mean::default().compose(2, &[1.0, f32::MAX], &[2.0, f32::MAX], &mut out).unwrap();
+        Mean::default().compose(2, &[1.0, f32::MAX], &[2.0, f32::MAX], &mut out, &Services::none()).unwrap();
         assert_eq!(out, [1.5, f32::MAX]);
     }
 
     #[test]
     fn of_three_it_is_the_fold_that_the_documentation_says() {
         let rows = Embeddings::new(&[4.0, 8.0, 16.0], 1);
-        let composed = compose_sets(&Mean::default(), rows, &Sets::from_iter([[0, 1, 2]])).unwrap();
+        let composed =
+            compose_sets(&Mean::default(), rows, &Sets::from_iter([[0, 1, 2]]), &Services::none()).unwrap();
         assert_eq!(composed, [4.0 / 4.0 + 8.0 / 4.0 + 16.0 / 2.0]);
     }
 

@@ -22,6 +22,7 @@ register!(composer Sum);
 impl Element for Params {
     const NAME: &'static str = "sum";
     const SUMMARY: &'static str = "the sum of both";
+    const ASSOCIATIVE: bool = true;
 
     fn compose(&self, left: f32, right: f32) -> f32 {
         left + right
@@ -34,7 +35,7 @@ impl Element for Params {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{Embeddings, Sets, compose_sets};
+    use compflow_api::{Embeddings, Services, Sets, compose_sets};
 
     use super::*;
     use crate::gradients;
@@ -42,7 +43,10 @@ mod tests {
     #[test]
     fn of_a_set_it_is_the_sum_of_all() {
         let rows = Embeddings::new(&[1.0, 0.0, 0.5, 2.0, 3.0, -1.0], 2);
-        assert_eq!(compose_sets(&Sum::default(), rows, &Sets::from_iter([[0, 1, 2]])).unwrap(), [4.5, 1.0]);
+        assert_eq!(
+            compose_sets(&Sum::default(), rows, &Sets::from_iter([[0, 1, 2]]), &Services::none()).unwrap(),
+            [4.5, 1.0]
+        );
     }
 
     #[test]

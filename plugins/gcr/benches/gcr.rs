@@ -55,7 +55,14 @@ impl Component for Bilinear {
 }
 
 impl Composer for Bilinear {
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         let shape = (left.len() / dim, dim);
         let (left, right) = (ArrayView2::from_shape(shape, left)?, ArrayView2::from_shape(shape, right)?);
         let features = concatenate(Axis(1), &[(&left + &right).view(), (&left * &right).view()])?;
@@ -96,7 +103,7 @@ fn main() -> Result<()> {
     let whole = fastest(|| made.cluster(&task, &services).map(drop))?;
     let sets = compflow_api::Sets::all_up_to(K, 3);
     let means = Embeddings::new(&centres, DIM);
-    let composing = fastest(|| task.compose_sets(means, &sets).map(drop))?;
+    let composing = fastest(|| task.compose_sets(means, &sets, &services).map(drop))?;
     let create = fastest(|| gcr().map(drop))?;
     let alone = fastest(|| services.clusterer("labels", "{}").map(drop))?;
     println!(

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use compflow_api::{Error, Flags, ForeignClusterer, Result, Services};
+use compflow_api::{Error, ForeignClusterer, Result, Services};
+use compflow_kernels::nested::explain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -43,8 +44,8 @@ impl Base {
     /// Makes the clusterer.
     ///
     /// # Errors
-    /// If there is none of that name, if it refuses its parameters or needs the truth, or if it makes a clusterer of
-    /// this kind in its turn; every line begins with the parameter it is about.
+    /// If there is none of that name, if it refuses its parameters, or if it makes a clusterer of this kind in its turn:
+    /// all of them about `base` or what is below it.
     pub(crate) fn create(&self, services: &Services<'_>) -> Result<ForeignClusterer> {
         // A component makes others in its own `new`, on the thread that called it.
         if INSIDE.replace(true) {
@@ -52,28 +53,9 @@ impl Base {
         }
         let outside = Outside;
         let params = Value::Object(self.params.clone()).to_string();
-        let made = services.clusterer(&self.component, &params).map_err(|error| self.explain(error));
+        let made =
+            services.clusterer(&self.component, &params).map_err(|error| explain(error, "base", &self.component));
         drop(outside);
-        let base = made?;
-        if base.component().flags().contains(Flags::NEEDS_TRUTH) {
-            return Err(Error::new(format!(
-                "`base` cannot be `{}`: it needs the true sets, which `gcr` is not given",
-                self.component
-            )));
-        }
-        Ok(base)
-    }
-
-    /// What the base said about its own parameters, as something about ours.
-    fn explain(&self, error: Error) -> Error {
-        let Error::Failed(text) = error else { return error };
-        let name = &self.component;
-        let lines = text.lines().map(|line| match line.strip_prefix('`').and_then(|line| line.split_once('`')) {
-            Some((parameter, rest)) if parameter != "gcr" => {
-                format!("`base.params.{parameter}` of `{name}`{rest}")
-            }
-            _ => format!("`base` `{name}`: {line}"),
-        });
-        Error::Failed(lines.collect::<Vec<_>>().join("\n"))
+        made
     }
 }

@@ -41,9 +41,9 @@ impl<'a> Compositions<'a> {
         let (k, degree) = (means.len(), task.degree);
         let bytes = memory(k, means.dim(), degree, services.threads);
         services.require_memory(bytes, "lower `degree`, or let the base find fewer clusters")?;
-        // Positions of members are 32 bits wide, whatever the budget.
+        // Whatever the budget: nobody would wait for so many.
         if bytes / 4 > u64::from(u32::MAX) {
-            return Err(Error::new(format!("{k} clusters have too many compositions of up to {degree}")));
+            return Err(Error::budget(format!("{k} clusters have too many compositions of up to {degree}")));
         }
         let sets = Sets::all_up_to(k, degree);
         Ok(Self { task, means, points: task.space.points(means).into_owned(), sets })
@@ -59,7 +59,7 @@ impl<'a> Compositions<'a> {
         };
         let batches = self.scan(services, |batch| {
             let mut nearest = vec![None; self.means.len()];
-            self.measure(batch, |cluster, near| keep(&mut nearest, cluster, near))?;
+            self.measure(batch, services, |cluster, near| keep(&mut nearest, cluster, near))?;
             Ok(nearest)
         })?;
         for (cluster, near) in batches.iter().flat_map(|batch| batch.iter().enumerate()) {
@@ -83,7 +83,7 @@ impl<'a> Compositions<'a> {
         let mut within = vec![Vec::new(); self.means.len()];
         let batches = self.scan(services, |batch| {
             let mut found = Vec::new();
-            self.measure(batch, |cluster, near| {
+            self.measure(batch, services, |cluster, near| {
                 if limit.admits(near.distance) {
                     found.push((cluster, near));
                 }
@@ -111,10 +111,10 @@ impl<'a> Compositions<'a> {
     }
 
     /// Composes a batch of sets and measures how far every cluster is from those that do not contain it.
-    fn measure(&self, first: usize, mut visit: impl FnMut(usize, Near)) -> Result<()> {
+    fn measure(&self, first: usize, services: &Services<'_>, mut visit: impl FnMut(usize, Near)) -> Result<()> {
         let dim = self.means.dim();
         let batch: Sets = (first..self.sets.len().min(first + BATCH)).map(|at| &self.sets[at]).collect();
-        let composed = self.task.compose_sets(self.means, &batch)?;
+        let composed = self.task.compose_sets(self.means, &batch, services)?;
         let distances = Arch::new().dispatch(AllPairs { points: &self.points, composed: &composed, dim });
         let rows = distances.chunks_exact(self.means.len());
         for (at, (set, squares)) in batch.iter().zip(rows).enumerate() {
@@ -178,7 +178,7 @@ fn squared(a: &[f32], b: &[f32]) -> f64 {
 /// Bytes for `k` clusters: the sets, and of every batch at work the copies that composing makes.
 pub(crate) fn memory(k: usize, dim: usize, degree: usize, threads: usize) -> u64 {
     let compositions = maps::compositions(k, degree).and_then(|count| u64::try_from(count).ok());
-    let sets = (k as u64).saturating_add(compositions.unwrap_or(u64::MAX)).saturating_mul(4 * (1 + degree as u64));
+    let sets = (k as u64).saturating_add(compositions.unwrap_or(u64::MAX)).saturating_mul(8 + 4 * degree as u64);
     let batches = (threads.max(1) * BATCH) as u64;
     sets.saturating_add(batches.saturating_mul(16 * dim as u64 + 8 * k as u64))
         .saturating_add((k as u64).saturating_mul(24 * dim as u64))
@@ -217,7 +217,7 @@ mod tests {
                     .filter(|&set| !compositions.sets[set].contains(&(cluster as u32)))
                     .map(|set| {
                         let one = Sets::from_iter([&compositions.sets[set]]);
-                        let composed = task.compose_sets(means, &one).unwrap();
+                        let composed = task.compose_sets(means, &one, &Services::none()).unwrap();
                         let point = &space.points(means)[cluster * dim..][..dim];
                         Near { set, distance: space.distance(point, &composed) }
                     })

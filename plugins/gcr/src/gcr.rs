@@ -1,8 +1,8 @@
 //! `gcr`: the component.
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Distance, Embeddings, Error, Flags, ForeignClusterer, Level,
-    Normalize, Result, Services, Sets, Space, Task, register,
+    Clusterer, Clustering, Column, Component, Diagnostics, Distance, Embeddings, Error, Flags, ForeignClusterer,
+    Level, Normalize, Result, Services, Sets, Singletons, Space, Table, Task, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,9 @@ const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distanc
 /// one.
 ///
 /// The column `base` keeps what the base found. If these are single clusters, they have the numbers that they have in
-/// the result, and those that became compositions the numbers after them; larger sets are kept as they are. Centroids
-/// are the means and their compositions. The objective, of which the trace has the value before and after each
+/// the result, and those that became compositions the numbers after them; larger sets are kept as they are. Examples
+/// that the base assigns to none stay there. The base's own columns, numbers and found parameters are kept beside these,
+/// and what it needs of the data is needed. Centroids are the means and their compositions. The objective, of which the trace has the value before and after each
 /// reassignment, is the sum over examples of the distance from their cluster's mean to the composition it became, or of
 /// the threshold if it became none. Iterations and convergence are those of the base.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +97,10 @@ pub enum Preset {
 #[derive(Debug)]
 pub struct Gcr {
     base: ForeignClusterer,
+    /// What the base needs and has.
+    base_flags: Flags,
+    /// The further columns that the base wants.
+    base_columns: Vec<String>,
     threshold: Threshold,
     /// Whether a distance equal to the threshold is near enough.
     inclusive: bool,
@@ -120,13 +125,15 @@ impl Component for Gcr {
         if let Threshold::Value(value) = threshold
             && !(value.is_finite() && value >= 0.0)
         {
-            return Err(Error::new(format!(
-                "`threshold` must be a finite number at least 0 or \"auto\", found {value}"
-            )));
+            let text = format!("must be a finite number at least 0 or \"auto\", found {value}");
+            return Err(Error::parameter("threshold", text));
         }
         let authors = params.preset == Some(Preset::AuthorsCode);
+        let base = params.base.create(services)?;
         Ok(Self {
-            base: params.base.create(services)?,
+            base_flags: base.flags()?,
+            base_columns: base.columns()?,
+            base,
             threshold,
             inclusive: authors,
             space: authors.then_some(AUTHORS_SPACE),
@@ -136,21 +143,29 @@ impl Component for Gcr {
             max_maps: params.max_maps,
         })
     }
+
+    fn flags(&self) -> Flags {
+        Self::FLAGS.and(self.base_flags)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        self.base_columns.clone()
+    }
 }
 
 impl Clusterer for Gcr {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
         // How many clusters the base will find is not known: compositions are counted when it is. Of an example: what
         // the base returns, its label, and its two sets.
-        let own = (rows as u64).saturating_mul(8 + 4 + 16 + 4 * self.degree.unwrap_or(degree) as u64);
-        self.base.memory(rows, dim, degree).saturating_add(own)
+        let own = (rows as u64).saturating_mul(12 + 8 + 20 + 4 * self.degree.unwrap_or(degree) as u64);
+        Ok(self.base.memory(rows, dim, degree)?.saturating_add(own))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let degree = self.degree.unwrap_or(task.degree);
         if degree > task.degree {
-            let text = format!("`degree` = {degree} is more than the pipeline's, {}", task.degree);
-            return Err(Error::new(text));
+            let text = format!("= {degree} is more than the pipeline's, {}", task.degree);
+            return Err(Error::parameter("degree", text));
         }
         if degree > 1 {
             task.composer()?;
@@ -165,26 +180,28 @@ impl Clusterer for Gcr {
         let clusters = Preliminary::new(task.embeddings, &found.assignments);
         let k = clusters.k();
         if k < 3 {
-            return Err(Error::new(format!(
+            return Err(Error::data(format!(
                 "`gcr` needs at least 3 clusters, one to be composed of two others; its base `{base}` found {k}"
             )));
         }
         if degree > k - 1 {
-            return Err(Error::new(format!(
-                "`degree` must be at most {}, as the base `{base}` found {k} clusters, found {degree}",
-                k - 1
-            )));
+            let most = k - 1;
+            let text = format!("must be at most {most}, as the base `{base}` found {k} clusters, found {degree}");
+            return Err(Error::parameter("degree", text));
         }
 
         let means = Embeddings::new(&clusters.means, dim);
         let compositions = Compositions::new(Task { space, degree, ..*task }, means, services)?;
         let reassigned = self.reassign(&compositions, &clusters, services)?;
-        let composed = reassigned.chosen.iter().flatten().count();
+        let composed = reassigned.composed();
         let text =
             format!("{composed} of {k} clusters are compositions, at a threshold of {}", reassigned.threshold);
         services.log(Level::Info, text);
-        let trace = reassigned.trace(&clusters.sizes);
-        result(task, &clusters, &compositions.sets, &reassigned.chosen, found, trace)
+        let mut result = result(task, &clusters, &compositions.sets, &reassigned, found, services)?;
+        if let Threshold::Auto(Auto::Auto) = self.threshold {
+            result.resolve("threshold", reassigned.threshold);
+        }
+        Ok(result)
     }
 }
 
@@ -193,9 +210,28 @@ struct Reassigned {
     /// For every cluster the composition that it becomes.
     chosen: Vec<Option<Near>>,
     threshold: f64,
+    /// How far the nearest composition is that was too far.
+    beyond: Option<f64>,
 }
 
 impl Reassigned {
+    /// How many clusters became compositions.
+    fn composed(&self) -> usize {
+        self.chosen.iter().flatten().count()
+    }
+
+    /// Numbers about what was decided, and how far those were from the threshold that came closest to it.
+    fn scalars(&self) -> Vec<(String, f64)> {
+        let farthest = self.chosen.iter().flatten().map(|near| near.distance).max_by(f64::total_cmp);
+        let numbers = [
+            ("preliminary_clusters", Some(self.chosen.len() as f64)),
+            ("compositions", Some(self.composed() as f64)),
+            ("farthest_composition", farthest),
+            ("nearest_beyond_threshold", self.beyond),
+        ];
+        numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
     /// The objective before and after each reassignment, the nearest first.
     fn trace(&self, sizes: &[usize]) -> Vec<f64> {
         let mut chosen: Vec<(f64, f64)> = self
@@ -243,7 +279,9 @@ impl Gcr {
                 exhaustive::reassign(&candidates, members, gain, services)?
             }
         };
-        Ok(Reassigned { chosen, threshold })
+        let distances = nearest.iter().flatten().map(|near| near.distance);
+        let beyond = distances.filter(|&distance| !limit.admits(distance)).min_by(f64::total_cmp);
+        Ok(Reassigned { chosen, threshold, beyond })
     }
 
     fn require_few_maps(&self, k: usize, degree: usize) -> Result<()> {
@@ -252,11 +290,12 @@ impl Gcr {
             return Ok(());
         }
         let maps = maps.map_or_else(|| format!("more than {}", u128::MAX), |maps| maps.to_string());
-        Err(Error::new(format!(
-            "`method` = \"exhaustive\" would choose from {maps} reassignments of {k} clusters with `degree` = {degree}, \
-             over the {} of `max_maps`; set it to \"greedy\", or let the base find fewer clusters",
+        let text = format!(
+            "= \"exhaustive\" would choose from {maps} reassignments of {k} clusters with `degree` = {degree}, over the \
+             {} of `max_maps`; set it to \"greedy\", or let the base find fewer clusters",
             self.max_maps
-        )))
+        );
+        Err(Error::parameter("method", text))
     }
 }
 
@@ -266,11 +305,12 @@ fn result(
     task: &Task<'_>,
     clusters: &Preliminary,
     sets: &Sets,
-    chosen: &[Option<Near>],
+    reassigned: &Reassigned,
     base: Clustering,
-    trace: Vec<f64>,
+    services: &Services<'_>,
 ) -> Result<Clustering> {
-    let (k, dim) = (clusters.k(), task.embeddings.dim());
+    let (k, dim, chosen) = (clusters.k(), task.embeddings.dim(), &reassigned.chosen);
+    let trace = reassigned.trace(&clusters.sizes);
     let (alone, composed): (Vec<usize>, Vec<usize>) = (0..k).partition(|&cluster| chosen[cluster].is_none());
     let mut numbers = vec![0; k];
     alone.iter().chain(&composed).zip(0..).for_each(|(&cluster, number)| numbers[cluster] = number);
@@ -288,17 +328,28 @@ fn result(
     // Members keep their order among themselves, so sets are folded as they were.
     let means: Vec<f32> =
         alone.iter().flat_map(|&cluster| &clusters.means[cluster * dim..][..dim]).copied().collect();
-    let centroids = task.compose_sets(Embeddings::new(&means, dim), &occurring)?;
-    let single = base.assignments.iter().all(|set| set.len() == 1);
-    let column = match single {
-        true => clusters.labels.iter().map(|&label| [numbers[label as usize]]).collect(),
+    let centroids = task.compose_sets(Embeddings::new(&means, dim), &occurring, services)?;
+    let single = base.assignments.iter().all(|set| set.len() <= 1);
+    let column: Sets = match single {
+        true => clusters.labels.iter().map(|label| Vec::from_iter(label.map(|at| numbers[at as usize]))).collect(),
         false => base.assignments,
     };
+    let none = Vec::new();
+    let mut scalars = reassigned.scalars();
+    scalars.extend(base.scalars.into_iter().map(|(name, value)| (format!("base_{name}"), value)));
+    let resolved = base.resolved.into_iter().map(|(path, value)| (format!("base.params.{path}"), value));
     Ok(Clustering {
-        assignments: clusters.labels.iter().map(|&label| &becomes[label as usize]).collect(),
+        assignments: clusters
+            .labels
+            .iter()
+            .map(|label| label.map_or(&none, |label| &becomes[label as usize]))
+            .collect(),
         clusters: occurring,
         centroids,
-        extra: vec![("base".to_owned(), column)],
+        extra: with_columns_of_the_base(("base".to_owned(), Column::Sets(column)), base.extra),
+        singletons: Singletons { numbers: (0..alone.len() as u32).collect(), vectors: means },
+        scalars,
+        resolved: resolved.collect(),
         diagnostics: Diagnostics {
             objective: trace.last().copied().unwrap_or(f64::NAN),
             trace,
@@ -307,4 +358,20 @@ fn result(
         },
         ..Clustering::default()
     })
+}
+
+/// Our column and those of the base, which give way if they have its name.
+fn with_columns_of_the_base(own: (String, Column), of_base: Table) -> Table {
+    let mut columns = vec![own];
+    let mut taken: Vec<String> = of_base.iter().map(|(name, _)| name.clone()).collect();
+    for (mut name, column) in of_base {
+        if name == columns[0].0 {
+            while taken.contains(&name) {
+                name.insert_str(0, "base_");
+            }
+            taken.push(name.clone());
+        }
+        columns.push((name, column));
+    }
+    columns
 }

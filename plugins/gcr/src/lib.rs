@@ -22,6 +22,9 @@
 //! | `exhaustive` | the best of all reassignments instead |
 //! | `maps` | how many reassignments these are |
 //!
+//! What the base needs (the truth, gradients, further columns) is needed; the columns, numbers and found parameters that it
+//! returns are kept. A threshold that was found is told.
+//!
 //! Measurements on the shipped data are in `docs/gcr.md`.
 //!
 //! # Testing

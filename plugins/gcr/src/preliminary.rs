@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use compflow_api::{Embeddings, Sets};
 
 /// The distinct sets of a base's assignments, each a cluster of its own, numbered in the order of their first
-/// examples.
+/// examples. The empty set is no cluster.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Preliminary {
-    /// Of every example.
-    pub(crate) labels: Vec<u32>,
+    /// Of every example; none if it is in no cluster.
+    pub(crate) labels: Vec<Option<u32>>,
     /// How many examples each cluster has, never 0.
     pub(crate) sizes: Vec<usize>,
     /// The mean of each cluster's examples as they are: what a composer takes. Row-major.
@@ -23,13 +23,17 @@ impl Preliminary {
         let (mut labels, mut sizes) = (Vec::with_capacity(assignments.len()), Vec::new());
         let mut sums: Vec<f64> = Vec::new();
         for (set, row) in assignments.iter().zip(embeddings.rows()) {
+            if set.is_empty() {
+                labels.push(None);
+                continue;
+            }
             let next = sizes.len() as u32;
             let label = *numbers.entry(set).or_insert(next);
             if label == next {
                 sizes.push(0);
                 sums.resize(sums.len() + dim, 0.0);
             }
-            labels.push(label);
+            labels.push(Some(label));
             sizes[label as usize] += 1;
             let sum = &mut sums[label as usize * dim..][..dim];
             sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
@@ -50,10 +54,10 @@ mod tests {
 
     #[test]
     fn every_distinct_set_is_a_cluster_with_the_mean_of_its_examples() {
-        let values = [1.0, 1.0, 0.0, 5.0, 3.0, 1.0, 9.0, 9.0];
-        let sets = Sets::from_iter([vec![4, 7], vec![7], vec![4, 7], vec![4]]);
+        let values = [1.0, 1.0, 0.0, 5.0, 8.0, 8.0, 3.0, 1.0, 9.0, 9.0];
+        let sets = Sets::from_iter([vec![4, 7], vec![7], vec![], vec![4, 7], vec![4]]);
         let found = Preliminary::new(Embeddings::new(&values, 2), &sets);
-        assert_eq!(found.labels, [0, 1, 0, 2]);
+        assert_eq!(found.labels, [Some(0), Some(1), None, Some(0), Some(2)]);
         assert_eq!(found.sizes, [2, 1, 1]);
         assert_eq!(found.means, [2.0, 1.0, 0.0, 5.0, 9.0, 9.0]);
         assert_eq!(found.k(), 3);

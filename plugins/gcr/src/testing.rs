@@ -1,8 +1,8 @@
 //! Components for tests, each crossing the boundary as one of another library would.
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Error, Flags, ForeignClusterer, ForeignComponent, ForeignComposer,
-    Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Task,
+    Clusterer, Clustering, Column, Component, Composer, Error, Flags, ForeignClusterer, ForeignComponent,
+    ForeignComposer, Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Task,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,14 @@ impl Component for Max {
 }
 
 impl Composer for Max {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left.max(*right));
         Ok(())
     }
@@ -43,6 +50,8 @@ pub(crate) struct GivenParams {
     pub(crate) wanders: bool,
     /// An error instead.
     pub(crate) error: Option<String>,
+    /// Columns of numbers, by name.
+    pub(crate) columns: Vec<String>,
     /// At least 1.
     #[schemars(range(min = 1))]
     pub(crate) k: Option<u32>,
@@ -56,11 +65,19 @@ impl Component for Given {
     fn new(params: GivenParams, _services: &Services<'_>) -> Result<Self> {
         Ok(Self(params))
     }
+
+    fn flags(&self) -> Flags {
+        if self.0.sets.iter().any(Vec::is_empty) { Flags::ASSIGNS_NONE } else { Flags::NONE }
+    }
+
+    fn columns(&self) -> Vec<String> {
+        self.0.columns.clone()
+    }
 }
 
 impl Clusterer for Given {
-    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> u64 {
-        1 << 40
+    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+        Ok(1 << 40)
     }
 
     fn cluster(&self, _task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
@@ -70,11 +87,17 @@ impl Clusterer for Given {
         let mut distinct = self.0.sets.clone();
         distinct.sort();
         distinct.dedup();
+        distinct.retain(|set| !set.is_empty());
+        let distinct_count = distinct.len();
+        let numbers = || Column::Floats((0..self.0.sets.len()).map(|row| row as f64).collect());
         let mut clustering = Clustering {
             assignments: Sets::from_iter(&self.0.sets),
             clusters: Sets::from_iter(distinct),
+            extra: self.0.columns.iter().map(|name| (name.clone(), numbers())).collect(),
+            scalars: vec![("ssd".to_owned(), 2.5)],
             ..Clustering::default()
         };
+        clustering.resolve("k", distinct_count);
         clustering.diagnostics.iterations = 12;
         clustering.diagnostics.converged = !self.0.wanders;
         Ok(clustering)
@@ -98,7 +121,8 @@ impl Component for Through {
     type Params = ThroughParams;
 
     fn new(params: ThroughParams, services: &Services<'_>) -> Result<Self> {
-        services.clusterer(&params.base, &params.with).map(Self).map_err(|error| error.context("`base`"))
+        let made = services.clusterer(&params.base, &params.with);
+        made.map(Self).map_err(|error| Error::parameter("base", format!("fails: {error}")))
     }
 }
 
@@ -123,8 +147,13 @@ impl Component for Knowing {
 }
 
 impl Clusterer for Knowing {
-    fn cluster(&self, _task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
-        Err(Error::new("was given no truth"))
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let truth = task.truth.ok_or_else(|| Error::new("was given no truth"))?;
+        let mut distinct: Vec<&[u32]> = truth.iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let clusters = Sets::from_iter(distinct);
+        Ok(Clustering { assignments: truth.clone(), clusters, ..Clustering::default() })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The whole clusterer, with bases and composers across the boundary.
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Distance, Embeddings, Error, ForeignClusterer, Kind, Normalize, Result,
-    Services, Sets, Space, Task,
+    Clusterer, Clustering, Code, Column, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Kind,
+    Normalize, Result, Services, Sets, Space, Task,
 };
 use compflow_kernels::testing::examples;
 use proptest::prelude::*;
@@ -43,6 +43,14 @@ impl<'a> Run<'a> {
 
 fn singletons(labels: &[u32]) -> Vec<Vec<u32>> {
     labels.iter().map(|&label| vec![label]).collect()
+}
+
+/// The column that keeps what the base found.
+fn base(found: &Clustering) -> &Sets {
+    match &found.extra[0] {
+        (name, Column::Sets(sets)) if name == "base" => sets,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn refused(params: Value) -> String {
@@ -87,8 +95,10 @@ fn the_listing_by_hand() {
             [1., 0., 0., 0., 1., 0., 0., 0., 1., 1., 1., 0., 1., 0., 1., 0., 1., 1.],
             "of compositions, what the composer says"
         );
-        let base = Sets::from_iter([[3], [0], [0], [1], [1], [3], [2], [4], [4], [5], [5], [2]]);
-        assert_eq!(found.extra, [("base".to_owned(), base)]);
+        let expected = Sets::from_iter([[3], [0], [0], [1], [1], [3], [2], [4], [4], [5], [5], [2]]);
+        assert_eq!(*base(&found), expected);
+        assert_eq!(found.singletons.numbers, [0, 1, 2]);
+        assert_eq!(found.singletons.vectors, found.centroids[..9]);
     }
     // Squared distances 0.01, 0.04 and 0.09: below 0.04 is only the first.
     let found = Run::new(&values, 3).on(&sets, json!({ "threshold": 0.04 })).unwrap();
@@ -107,7 +117,7 @@ fn with_a_threshold_of_nothing_it_returns_the_base() {
         let found = Run::new(&values, 3).on(&sets, json!({ "threshold": 0, "method": method })).unwrap();
         let labels: Vec<u32> = sets.iter().map(|set| set[0]).collect();
         assert_eq!(found.assignments, Sets::singletons(&examples::partition(&labels)));
-        assert_eq!(found.extra[0].1, found.assignments);
+        assert_eq!(*base(&found), found.assignments);
         assert_eq!(found.diagnostics.objective, 0.0);
     }
     // Even where a composition fits exactly; the authors' rule takes that one.
@@ -125,7 +135,7 @@ fn with_a_threshold_of_nothing_it_returns_the_base() {
 fn a_degree_of_one_returns_the_base() {
     let (values, sets) = unions();
     let found = Run::new(&values, 3).on(&sets, json!({ "degree": 1 })).unwrap();
-    assert_eq!(found.assignments, found.extra[0].1);
+    assert_eq!(found.assignments, *base(&found));
 }
 
 #[test]
@@ -183,7 +193,7 @@ fn sets_of_the_base_are_preliminary_clusters() {
     let (found, plain) = (Run::new(&values, 3).on(&named, json!({})), Run::new(&values, 3).on(&sets, json!({})));
     let (found, plain) = (found.unwrap(), plain.unwrap());
     assert_eq!(found.assignments, plain.assignments);
-    assert_eq!(found.extra, [("base".to_owned(), Sets::from_iter(&named))]);
+    assert_eq!(*base(&found), Sets::from_iter(&named));
 }
 
 #[test]
@@ -231,6 +241,21 @@ fn too_many_maps_are_refused_with_their_number() {
 }
 
 #[test]
+fn problems_say_which_parameter_they_are_about() {
+    let problems = |params: Value| -> Vec<(Code, Option<String>)> {
+        let error = Run::new(&[0.0, 1.0, 2.0, 4.0], 1).on(&singletons(&[0, 1, 2, 3]), params).unwrap_err();
+        error.problems().iter().map(|problem| (problem.code, problem.parameter.clone())).collect()
+    };
+    let about = |parameter: &str| (Code::Parameter, Some(parameter.to_owned()));
+    assert_eq!(
+        problems(json!({ "base": { "use": "given", "params": { "k": 0, "kk": 1 } } })),
+        [about("base.params.k"), about("base.params.kk")]
+    );
+    assert_eq!(problems(json!({ "base": { "use": "givn" } })), [about("base")]);
+    assert_eq!(problems(json!({ "degree": 3 })), [about("degree")]);
+}
+
+#[test]
 fn a_base_that_fails_is_named_beside_gcr() {
     let base = json!({ "base": { "use": "given", "params": { "error": "not today" } } });
     assert_eq!(refused(base), "`gcr` got no clusters from its base `given`: not today");
@@ -254,11 +279,75 @@ fn what_a_base_says_about_its_parameters_is_about_ours() {
 }
 
 #[test]
-fn a_base_that_needs_the_truth_is_refused() {
+fn what_the_base_needs_is_needed_and_given() {
+    let (shop, composer) = (Shop::default(), testing::max());
+    let services = Services { host: &shop, ..Services::none() };
+    let make = |base: Value| services.clusterer("gcr", &json!({ "base": base }).to_string()).unwrap();
+    let knowing = make(json!({ "use": "knowing" }));
+    assert_eq!(knowing.flags().unwrap(), Flags::NEEDS_COMPOSER.and(Flags::NEEDS_TRUTH));
+    let (values, sets) = unions();
+    let truth = Sets::from_iter(&sets);
+    let task = Task {
+        degree: 2,
+        composer: Some(&composer),
+        truth: Some(&truth),
+        ..Task::new(Embeddings::new(&values, 3))
+    };
+    let found = knowing.cluster(&task, &services).unwrap();
+    assert_eq!(found.assignments, Run::new(&values, 3).on(&sets, json!({})).unwrap().assignments);
+
+    let given = make(json!({ "use": "given", "params": { "columns": ["margin"] } }));
+    assert_eq!(given.flags().unwrap(), Flags::NEEDS_COMPOSER);
+    assert_eq!(given.columns().unwrap(), ["margin"]);
+}
+
+#[test]
+fn what_the_base_tells_is_kept_beside_ours() {
+    let (values, sets) = unions();
+    let columns = ["margin", "base", "base_base"];
+    let params = json!({ "base": { "use": "given", "params": { "sets": sets, "columns": columns } } });
+    let found = Run::new(&values, 3).on(&sets, params.clone()).unwrap();
+    let names: Vec<&str> = found.extra.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["base", "margin", "base_base_base", "base_base"]);
+    assert_eq!(found.extra[1].1, Column::Floats((0..12).map(f64::from).collect()));
+
+    // The squared distances of compositions are 0.01, 0.04 and 0.09; the singletons are at 1 and a little less.
+    let [(first, k), (second, composed), (third, farthest), (fourth, beyond), (fifth, ssd)] = &found.scalars[..]
+    else {
+        panic!("{:?}", found.scalars)
+    };
+    let names = [first, second, third, fourth, fifth].map(String::as_str);
     assert_eq!(
-        refused(json!({ "base": { "use": "knowing" } })),
-        "`base` cannot be `knowing`: it needs the true sets, which `gcr` is not given"
+        names,
+        ["preliminary_clusters", "compositions", "farthest_composition", "nearest_beyond_threshold", "base_ssd"]
     );
+    assert_eq!((*k, *composed, *ssd), (6.0, 3.0, 2.5));
+    let [(base_k, six), (parameter, threshold)] = &found.resolved[..] else { panic!("{:?}", found.resolved) };
+    assert_eq!((base_k.as_str(), six.as_str(), parameter.as_str()), ("base.params.k", "6", "threshold"));
+    let threshold: f64 = threshold.parse().unwrap();
+    assert!(
+        (farthest - 0.09).abs() < 1e-6 && *farthest < threshold && threshold < *beyond,
+        "{threshold} {beyond}"
+    );
+
+    let mut given = params;
+    given["threshold"] = json!(threshold);
+    let again = Run::new(&values, 3).on(&sets, given).unwrap();
+    assert_eq!(again.assignments, found.assignments);
+    assert_eq!(again.resolved.len(), 1, "a threshold that was given was not found");
+}
+
+#[test]
+fn what_the_base_puts_nowhere_stays_there() {
+    let (mut values, mut sets) = unions();
+    let plain = Run::new(&values, 3).on(&sets, json!({})).unwrap();
+    values.extend([50.0, 0.0, 0.0]);
+    sets.push(vec![]);
+    let found = Run::new(&values, 3).on(&sets, json!({})).unwrap();
+    assert_eq!((&found.clusters, &found.centroids), (&plain.clusters, &plain.centroids));
+    assert!(found.assignments[12].is_empty() && base(&found)[12].is_empty());
+    assert!((0..12).all(|row| found.assignments[row] == plain.assignments[row]));
+    assert_eq!(found.diagnostics, plain.diagnostics);
 }
 
 #[test]
@@ -269,11 +358,11 @@ fn gcr_is_not_its_own_base_however_deep() {
     let nested = through("gcr", json!({ "base": { "use": "given" } }));
     assert_eq!(
         refused(json!({ "base": { "use": "through", "params": nested } })),
-        format!("`base.params.base` of `through`: {error}")
+        format!("`base.params.base` of `through` fails: {error}")
     );
     let deeper = through("through", nested);
     let text = refused(json!({ "base": { "use": "through", "params": deeper } }));
-    assert!(text.starts_with("`base.params.base` of `through`: ") && text.ends_with(error), "{text}");
+    assert!(text.starts_with("`base.params.base` of `through` fails: ") && text.ends_with(error), "{text}");
     // One after the other is no recursion, also after a refusal.
     let (shop, params) = (Shop::default(), json!({ "base": { "use": "given" } }).to_string());
     let services = Services { host: &shop, ..Services::none() };
@@ -374,7 +463,7 @@ fn memory_is_that_of_the_base_and_more_and_too_many_compositions_are_refused() {
     let shop = Shop::default();
     let services = Services { host: &shop, ..Services::none() };
     let gcr = services.clusterer("gcr", r#"{"base": {"use": "given"}}"#).unwrap();
-    assert!(gcr.memory(1000, 8, 2) > 1 << 40);
+    assert!(gcr.memory(1000, 8, 2).unwrap() > 1 << 40);
 
     let values = examples::uniform(400, 2, 3);
     let sets: Vec<u32> = (0..400).collect();
@@ -450,7 +539,7 @@ proptest! {
         }
         // A row is the base's cluster of the same number if it is left, and of a number after those if it is not.
         let left = found.assignments.iter().filter(|set| set.len() == 1).count() as u32;
-        for (set, base) in found.assignments.iter().zip(found.extra[0].1.iter()) {
+        for (set, base) in found.assignments.iter().zip(base(&found).iter()) {
             if set.len() == 1 { prop_assert_eq!(set, base) } else { prop_assert!(base[0] >= left) }
         }
         if exhaustive {

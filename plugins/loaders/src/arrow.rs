@@ -6,12 +6,12 @@ use std::path::Path;
 
 use arrow_array::RecordBatchIterator;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use compflow_api::{Batches, Component, Error, Flags, LoadRequest, Loader, Result, Services};
+use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, Loader, Result, Services, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Selection, Where, check_where};
-use crate::source::{decode, decoded, open, path};
+use crate::source::{decode, decoded, dim, open, path};
 
 /// What an IPC file begins with.
 const FILE_MAGIC: [u8; 6] = *b"ARROW1";
@@ -44,13 +44,22 @@ impl Component for Arrow {
 }
 
 impl Loader for Arrow {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?.to_owned();
         // Columns are chosen when a file is opened, and known only after it was.
         let selection = Selection::new(&read(&path, None)?.schema(), request, &self.0.r#where, &path)?;
         let (batches, schema) = (read(&path, Some(selection.read()))?, selection.schema());
         let selected = decoded(path, batches, move |batch| selection.apply(batch));
-        Ok(Box::new(RecordBatchIterator::new(selected, schema)))
+        let batches: Batches = Box::new(RecordBatchIterator::new(selected, schema));
+        Ok(batches.into())
+    }
+
+    /// From the schema at the beginning: how many rows there are shows only batch by batch.
+    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        let path = path(request)?;
+        let schema = read(path, None)?.schema();
+        Selection::new(&schema, request, &self.0.r#where, path)?;
+        Description::from_schema(&schema, None, dim(&schema, request)).map(Some)
     }
 }
 
@@ -67,7 +76,7 @@ fn read(path: &Path, columns: Option<Vec<usize>>) -> Result<Batches> {
         };
         Ok(batches)
     })
-    .map_err(|text| Error::new(format!("{} is not an {what}: {text}", path.display())))
+    .map_err(|text| Error::data(format!("{} is not an {what}: {text}", path.display())))
 }
 
 fn is_file_format(mut file: &File) -> Result<bool> {
@@ -85,7 +94,7 @@ mod tests {
     use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 
     use super::*;
-    use crate::testing::{ask, concat, fruits, load, refusal, request};
+    use crate::testing::{ask, concat, described, fruits, load, refusal, request};
 
     /// The fruits in three batches, in one of the formats.
     fn written(folder: &Path, stream: bool, compression: Option<CompressionType>) -> PathBuf {
@@ -123,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for stream in [false, true] {
             let path = written(folder.path(), stream, None);
-            let request = LoadRequest { path: Some(&path), embedding: Some("vector"), ..Default::default() };
+            let request = LoadRequest { path: Some(&path), columns: &[("embedding", "vector")] };
             let found = load::<Arrow>(r#"{"where": {"fold": 1, "kind": "pear"}}"#, &request, 1).unwrap();
             let all = ask(&fruits(), &request);
             assert_eq!(concat(&found), concat(&[all.slice(4, 1), all.slice(7, 1)]));
@@ -134,14 +143,28 @@ mod tests {
     fn a_missing_column_is_named_with_what_there_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path(), true, None);
-        let request = LoadRequest { path: Some(&path), truth: Some("set"), ..Default::default() };
+        let request = LoadRequest { path: Some(&path), columns: &[("truth", "set"), ("weight", "w")] };
         assert_eq!(
             refusal::<Arrow>("{}", &request),
             format!(
-                "no column `set` in {}; did you mean `sets`? there are `fold`, `kind`, `vector`, `sets`",
-                path.display()
+                "`truth` names the column `set`, which is not in {0}; did you mean `sets`? {1}\n\
+                 `weight` names the column `w`, which is not in {0}; {1}",
+                path.display(),
+                "there are `fold`, `kind`, `vector`, `sets`"
             )
         );
+        assert_eq!(described::<Arrow>("{}", &request).unwrap_err(), load::<Arrow>("{}", &request, 1).unwrap_err());
+    }
+
+    #[test]
+    fn the_schema_says_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        for stream in [false, true] {
+            let path = written(folder.path(), stream, None);
+            let found = described::<Arrow>("{}", &request(&path)).unwrap();
+            assert_eq!((found.rows, found.dim), (None, Some(2)));
+            assert_eq!(found.names().unwrap(), ["fold", "kind", "vector", "sets"]);
+        }
     }
 
     #[test]

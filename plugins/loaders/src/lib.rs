@@ -7,7 +7,9 @@
 //! | `npy` | NumPy arrays, labels from a second file |
 //! | `synthetic` | nothing: it draws compositional data from a seed |
 //!
-//! All of them stream: a table is never in memory as a whole.
+//! All of them stream: a table is never in memory as a whole. What a source holds (its columns, and if that can be known
+//! the number of rows and the length of embeddings) they say from its header or footer. They return the columns that were
+//! asked for and no others; those that are missing are an error that names all of them.
 
 #![deny(unsafe_code)]
 

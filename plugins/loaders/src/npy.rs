@@ -1,25 +1,29 @@
 //! The loader `npy`: embeddings from one NumPy array, true sets from another.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchIterator};
+use arrow_array::{
+    ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use compflow_api::{Batches, Component, Error, Flags, LoadRequest, Loader, Result, Services};
+use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, Loader, Result, Services, Stream};
 use half::f16;
 use npyz::TypeChar;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::npy_file::NpyFile;
-use crate::npy_labels::read_labels;
+use crate::npy_labels::{open_labels, read_labels};
+use crate::select::all;
 use crate::source::{damaged, path, rows_per_batch};
 
 /// Reads embeddings from an npy file: a NumPy array with one row per example, of 16, 32 or 64-bit floating-point
 /// numbers in any order and byte order.
 ///
-/// Such a file has no named columns: the name asked for as embedding does not matter, trials and identifiers cannot be
-/// asked for, and true sets come from a second file.
+/// Such a file has no named columns: the name asked for as embedding does not matter, true sets come from a second file,
+/// and other columns cannot be asked for.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Params {
@@ -44,51 +48,65 @@ impl Component for Npy {
 }
 
 impl Loader for Npy {
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?;
-        for (name, column) in [("trial", request.trial), ("id", request.id), ("preference", request.preference)] {
-            if let Some(column) = column {
-                let path = path.display();
-                return Err(Error::new(format!(
-                    "no `{name}` column `{column}` in {path}: npy files have no columns"
-                )));
-            }
-        }
+        self.require_columns(request, path)?;
         let file = NpyFile::open(path)?;
-        let labels = match &self.0.labels {
-            Some(labels) => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let labels = services.input(&labels.replace("{stem}", &stem))?;
-                Some(read_labels(&labels, path, file.rows)?)
-            }
-            None if request.truth.is_some() => {
-                return Err(Error::new("`labels` is missing: npy files have no column of true sets"));
-            }
+        let labels = match request.column("truth") {
+            Some(_) => Some(read_labels(&self.labels(path, services)?, path, file.rows)?),
             None => None,
         };
-        let stream = Stream::new(file, labels)?;
-        let schema = stream.schema.clone();
-        Ok(Box::new(RecordBatchIterator::new(stream, schema)))
+        let wanted = request.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let reader = Reader::new(file, wanted, labels)?;
+        let schema = reader.schema.clone();
+        let batches: Batches = Box::new(RecordBatchIterator::new(reader, schema));
+        Ok(batches.into())
+    }
+
+    /// From the headers.
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
+        let path = path(request)?;
+        self.require_columns(request, path)?;
+        let file = NpyFile::open(path)?;
+        let Numbers { item, dim, .. } = Numbers::new(&file)?;
+        let mut fields = vec![Field::new("embedding", DataType::FixedSizeList(item, dim), false)];
+        if self.0.labels.is_some() {
+            let (_, kind) = open_labels(&self.labels(path, services)?, path, file.rows)?;
+            fields.push(Field::new("truth", kind, false));
+        }
+        Description::from_schema(&Schema::new(fields), Some(file.rows as u64), Some(file.columns)).map(Some)
+    }
+}
+
+impl Npy {
+    /// Refuses the columns that an array does not have, all at once.
+    fn require_columns(&self, request: &LoadRequest<'_>, path: &Path) -> Result<()> {
+        let others = request.columns.iter().filter(|(name, _)| !["embedding", "truth"].contains(name));
+        all(others.map(|(name, column)| Error::column(name, column, path.display(), [])))
+    }
+
+    /// Where the labels of a data file are.
+    fn labels(&self, data: &Path, services: &Services<'_>) -> Result<PathBuf> {
+        let labels = self.0.labels.as_ref();
+        let labels = labels
+            .ok_or_else(|| Error::parameter("labels", "is missing: npy files have no column of true sets"))?;
+        let stem = data.file_stem().unwrap_or_default().to_string_lossy();
+        services.input(&labels.replace("{stem}", &stem))
     }
 }
 
 /// Makes an array of the little-endian bytes of its numbers.
 type Decode = fn(&[u8]) -> ArrayRef;
 
-/// The file in batches.
-struct Stream {
-    file: NpyFile,
-    labels: Option<ArrayRef>,
-    schema: SchemaRef,
+/// How the numbers of a file are read.
+struct Numbers {
     item: FieldRef,
+    dim: i32,
     decode: Decode,
-    batch_rows: usize,
-    /// Rows that have been read.
-    done: usize,
 }
 
-impl Stream {
-    fn new(file: NpyFile, labels: Option<ArrayRef>) -> Result<Self> {
+impl Numbers {
+    fn new(file: &NpyFile) -> Result<Self> {
         let expected = || file.unexpected("one row of 16, 32 or 64-bit floating-point numbers per example");
         let (number, decode): (_, Decode) = match (file.axes, file.kind(), file.item) {
             (2, TypeChar::Float, 2) => {
@@ -103,21 +121,52 @@ impl Stream {
             _ => return Err(expected()),
         };
         let dim = i32::try_from(file.columns).ok().filter(|dim| *dim > 0).ok_or_else(expected)?;
-        let item: FieldRef = Field::new_list_field(number, false).into();
-        let mut fields = vec![Field::new("embedding", DataType::FixedSizeList(item.clone(), dim), false)];
-        fields.extend(labels.as_ref().map(|labels| Field::new("truth", labels.data_type().clone(), false)));
+        Ok(Self { item: Field::new_list_field(number, false).into(), dim, decode })
+    }
+}
+
+/// The file in batches.
+struct Reader {
+    file: NpyFile,
+    labels: Option<ArrayRef>,
+    schema: SchemaRef,
+    numbers: Numbers,
+    batch_rows: usize,
+    /// Rows that have been read.
+    done: usize,
+}
+
+impl Reader {
+    fn new(file: NpyFile, wanted: Vec<String>, labels: Option<ArrayRef>) -> Result<Self> {
+        let numbers = Numbers::new(&file)?;
+        let fields: Vec<Field> = wanted
+            .into_iter()
+            .map(|name| {
+                let kind = match labels.as_ref().filter(|_| name == "truth") {
+                    Some(labels) => labels.data_type().clone(),
+                    None => DataType::FixedSizeList(numbers.item.clone(), numbers.dim),
+                };
+                Field::new(name, kind, false)
+            })
+            .collect();
         let batch_rows = rows_per_batch(file.columns * file.item);
-        Ok(Self { file, labels, schema: Schema::new(fields).into(), item, decode, batch_rows, done: 0 })
+        Ok(Self { file, labels, schema: Schema::new(fields).into(), numbers, batch_rows, done: 0 })
     }
 
     fn batch(&mut self, rows: std::ops::Range<usize>) -> Result<RecordBatch, ArrowError> {
-        let bytes = self.file.read(rows.clone()).map_err(|error| damaged(self.file.path(), error))?;
-        let numbers = (self.decode)(&bytes);
-        // `new` has checked that the dimension is an i32.
-        let matrix = FixedSizeListArray::try_new(self.item.clone(), self.file.columns as i32, numbers, None)?;
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(matrix)];
-        columns.extend(self.labels.as_ref().map(|labels| labels.slice(rows.start, rows.len())));
-        RecordBatch::try_new(self.schema.clone(), columns)
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        for field in self.schema.fields() {
+            columns.push(match self.labels.as_ref().filter(|_| field.name() == "truth") {
+                Some(labels) => labels.slice(rows.start, rows.len()),
+                None => {
+                    let bytes = self.file.read(rows.clone()).map_err(|error| damaged(self.file.path(), error))?;
+                    let Numbers { item, dim, decode } = &self.numbers;
+                    Arc::new(FixedSizeListArray::try_new(item.clone(), *dim, decode(&bytes), None)?)
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
     }
 }
 
@@ -129,7 +178,7 @@ fn decoded<T: ArrowPrimitiveType, const BYTES: usize>(
     Arc::new(PrimitiveArray::<T>::from_iter_values(numbers))
 }
 
-impl Iterator for Stream {
+impl Iterator for Reader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -36,7 +36,7 @@ impl NpyFile {
     /// If the file is no array of one or two axes, of plain values, or is shorter than its header says.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let mut file = open(path)?;
-        let fail = |text: String| Error::new(format!("{} {text}", path.display()));
+        let fail = |text: String| Error::data(format!("{} {text}", path.display()));
         let not_npy = |error: io::Error| fail(format!("is not an npy file: {error}"));
         let header = NpyHeader::from_reader(&mut file).map_err(not_npy)?;
         let (start, length) = (file.stream_position()?, file.metadata()?.len());
@@ -92,7 +92,7 @@ impl NpyFile {
         } else {
             format!("{} × {} values", self.rows, self.columns)
         };
-        Error::new(format!("{path} holds {shape} of type {dtype}, expected {expected}"))
+        Error::data(format!("{path} holds {shape} of type {dtype}, expected {expected}"))
     }
 
     /// The bytes of some rows.

@@ -4,35 +4,52 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringArray, UInt64Array};
+use arrow_schema::DataType;
 use compflow_api::{Error, Result, Sets};
 use npyz::TypeChar;
 
 use crate::npy_file::NpyFile;
+use crate::source::{lists, set_item};
 
-/// Reads one label or set for each of `rows` examples of the file `data`.
+/// Opens labels or sets of `rows` examples of the file `data`, and says what they are as a column.
 ///
 /// # Errors
 /// If there are more or fewer, or the array is of another kind.
-pub(crate) fn read_labels(path: &Path, data: &Path, rows: usize) -> Result<ArrayRef> {
-    let mut file = NpyFile::open(path)?;
+pub(crate) fn open_labels(path: &Path, data: &Path, rows: usize) -> Result<(NpyFile, DataType)> {
+    let file = NpyFile::open(path)?;
     if file.rows != rows {
         let (path, data) = (path.display(), data.display());
-        return Err(Error::new(format!("{path} has {} rows, but {data} has {rows}", file.rows)));
+        return Err(Error::data(format!("{path} has {} rows, but {data} has {rows}", file.rows)));
     }
+    let kind = match (file.axes, file.kind()) {
+        (1, TypeChar::Int) if file.item <= 8 => DataType::Int64,
+        (1, TypeChar::Uint) if file.item <= 8 => DataType::UInt64,
+        (1, TypeChar::UnicodeStr) => DataType::Utf8,
+        (2, TypeChar::Bool | TypeChar::Int | TypeChar::Uint) => DataType::List(set_item()),
+        _ => return Err(file.unexpected("one integer or string per example, or an indicator matrix of 0 and 1")),
+    };
+    Ok((file, kind))
+}
+
+/// Reads all of them.
+///
+/// # Errors
+/// As for [`open_labels`], and if a value is neither a label nor 0 or 1.
+pub(crate) fn read_labels(path: &Path, data: &Path, rows: usize) -> Result<ArrayRef> {
+    let (mut file, kind) = open_labels(path, data, rows)?;
     let bytes = file.read(0..rows)?;
     let values = bytes.chunks_exact(file.item);
-    match (file.axes, file.kind()) {
-        (1, TypeChar::Int) if file.item <= 8 => Ok(Arc::new(Int64Array::from_iter_values(
-            values.map(|value| i64::from_le_bytes(widened(value, true))),
-        ))),
-        (1, TypeChar::Uint) if file.item <= 8 => {
-            let values = values.map(|value| u64::from_le_bytes(widened(value, false)));
-            Ok(Arc::new(UInt64Array::from_iter_values(values)))
+    Ok(match kind {
+        DataType::Int64 => {
+            Arc::new(Int64Array::from_iter_values(values.map(|value| i64::from_le_bytes(widened(value, true)))))
         }
-        (1, TypeChar::UnicodeStr) => Ok(Arc::new(strings(values, path)?)),
-        (2, TypeChar::Bool | TypeChar::Int | TypeChar::Uint) => indicated(&file, values),
-        _ => Err(file.unexpected("one integer or string per example, or an indicator matrix of 0 and 1")),
-    }
+        DataType::UInt64 => {
+            let values = values.map(|value| u64::from_le_bytes(widened(value, false)));
+            Arc::new(UInt64Array::from_iter_values(values))
+        }
+        DataType::Utf8 => Arc::new(strings(values, path)?),
+        _ => Arc::new(lists(&indicated(&file, values)?)?),
+    })
 }
 
 /// An integer of up to 64 bits as one of 64.
@@ -51,7 +68,7 @@ fn strings<'a>(values: impl Iterator<Item = &'a [u8]>, path: &Path) -> Result<St
             let characters = value.as_chunks::<4>().0.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit)));
             let text: Option<String> = characters.collect();
             let text =
-                text.ok_or_else(|| Error::new(format!("{}: row {row} is not a valid string", path.display())))?;
+                text.ok_or_else(|| Error::data(format!("{}: row {row} is not a valid string", path.display())))?;
             Ok(text.trim_end_matches('\0').to_owned())
         })
         .collect();
@@ -59,7 +76,7 @@ fn strings<'a>(values: impl Iterator<Item = &'a [u8]>, path: &Path) -> Result<St
 }
 
 /// The set of each row: its columns that hold 1.
-fn indicated<'a>(file: &NpyFile, mut values: impl Iterator<Item = &'a [u8]>) -> Result<ArrayRef> {
+fn indicated<'a>(file: &NpyFile, mut values: impl Iterator<Item = &'a [u8]>) -> Result<Sets> {
     let mut sets = Sets::with_capacity(file.rows, file.rows);
     let mut set = Vec::new();
     for row in 0..file.rows {
@@ -70,7 +87,7 @@ fn indicated<'a>(file: &NpyFile, mut values: impl Iterator<Item = &'a [u8]>) -> 
                 [1, rest @ ..] if rest.iter().all(|byte| *byte == 0) => set.push(column as u32),
                 _ => {
                     let path = file.path().display();
-                    return Err(Error::new(format!(
+                    return Err(Error::data(format!(
                         "{path}: column {column} of row {row} holds neither 0 nor 1; an array with two axes is an \
                          indicator matrix, and labels have one axis"
                     )));
@@ -79,5 +96,5 @@ fn indicated<'a>(file: &NpyFile, mut values: impl Iterator<Item = &'a [u8]>) -> 
         }
         sets.push(&set);
     }
-    Ok(Arc::new(sets.to_arrow()))
+    Ok(sets)
 }

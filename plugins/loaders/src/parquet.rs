@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_schema::ArrowError;
-use compflow_api::{Batches, Component, Error, Flags, LoadRequest, Loader, Result, Services};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::{ArrowError, DataType};
+use compflow_api::{Component, Description, Error, Flags, LoadRequest, Loader, Result, Services, Stream};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parts::{Part, Parts, stream};
 use crate::select::{Selection, Where, check_where};
-use crate::source::{damaged, decode, decoded, in_stream, open, path, rows_per_batch};
+use crate::source::{damaged, decode, decoded, dim, in_stream, open, path, rows_per_batch};
 
 /// Reads a Parquet file.
 ///
@@ -44,15 +46,50 @@ impl Component for Parquet {
 }
 
 impl Loader for Parquet {
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?;
-        let file = open(path)?;
-        let metadata = decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?))
-            .map_err(|text| Error::new(format!("{} is not a Parquet file: {text}", path.display())))?;
+        let metadata = footer(path)?;
         let selection = Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let schema = selection.schema();
-        stream(RowGroups::new(path, metadata, selection), schema, services.threads)
+        Ok(stream(RowGroups::new(path, metadata, selection), schema, services.threads)?.into())
     }
+
+    /// From the footer; the length of embeddings that are lists from the first of them.
+    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        let path = path(request)?;
+        let metadata = footer(path)?;
+        Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
+        let rows = metadata.metadata().file_metadata().num_rows();
+        let rows = u64::try_from(rows).ok().filter(|_| self.0.r#where.is_empty());
+        let dim = dim(metadata.schema(), request).or_else(|| first_length(path, &metadata, request));
+        Description::from_schema(metadata.schema(), rows, dim).map(Some)
+    }
+}
+
+fn footer(path: &Path) -> Result<ArrowReaderMetadata> {
+    let file = open(path)?;
+    decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?))
+        .map_err(|text| Error::data(format!("{} is not a Parquet file: {text}", path.display())))
+}
+
+/// The length of the first embedding, if it is a list that can be read; what is wrong with it shows when it is loaded.
+fn first_length(path: &Path, metadata: &ArrowReaderMetadata, request: &LoadRequest<'_>) -> Option<usize> {
+    let (column, _) = metadata.schema().fields().find(request.column("embedding")?)?;
+    let file = open(path).ok()?;
+    let mut reader = decode(|| {
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+        let projection = ProjectionMask::roots(metadata.parquet_schema(), [column]);
+        Ok(builder.with_projection(projection).with_batch_size(1).with_limit(1).build()?)
+    })
+    .ok()?;
+    let first = decode(|| reader.next().transpose()).ok()??;
+    let lists = first.column(0);
+    let length = match lists.data_type() {
+        DataType::List(_) if first.num_rows() > 0 => lists.as_list::<i32>().value(0).len(),
+        DataType::LargeList(_) if first.num_rows() > 0 => lists.as_list::<i64>().value(0).len(),
+        _ => return None,
+    };
+    Some(length).filter(|length| *length > 0)
 }
 
 /// The row groups of a file.
@@ -120,7 +157,7 @@ mod tests {
     use parquet::file::properties::WriterProperties;
 
     use super::*;
-    use crate::testing::{ask, concat, fruits, load, refusal, request};
+    use crate::testing::{ask, concat, described, fruits, load, refusal, request};
 
     /// Writes the fruits in row groups of four.
     fn written(folder: &Path) -> PathBuf {
@@ -147,7 +184,7 @@ mod tests {
     fn conditions_leave_out_rows_and_their_columns_do_not_come_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
-        let request = LoadRequest { path: Some(&path), embedding: Some("vector"), ..Default::default() };
+        let request = LoadRequest { path: Some(&path), columns: &[("embedding", "vector")] };
         for threads in [1, 3] {
             let found = load::<Parquet>(r#"{"where": {"fold": 1, "kind": "pear"}}"#, &request, threads).unwrap();
             let all = ask(&fruits(), &request);
@@ -159,25 +196,44 @@ mod tests {
     fn a_column_may_be_tested_and_emitted_under_several_names() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
-        let request =
-            LoadRequest { path: Some(&path), trial: Some("fold"), id: Some("fold"), ..Default::default() };
+        let columns = [("trial", "fold"), ("id", "fold"), ("column:fold", "fold"), ("column:kind", "kind")];
+        let request = LoadRequest { path: Some(&path), columns: &columns };
         let found = concat(&load::<Parquet>(r#"{"where": {"fold": 2}}"#, &request, 2).unwrap());
         assert_eq!(found, ask(&fruits(), &request).slice(8, 2));
-        assert_eq!(found.num_columns(), 2);
+        assert_eq!(found.num_columns(), 4);
     }
 
     #[test]
     fn a_missing_column_is_named_with_what_there_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(folder.path());
-        let request = LoadRequest { path: Some(&path), embedding: Some("vectors"), ..Default::default() };
+        let request = LoadRequest { path: Some(&path), columns: &[("embedding", "vectors")] };
         assert_eq!(
             refusal::<Parquet>("{}", &request),
             format!(
-                "no column `vectors` in {}; did you mean `vector`? there are `fold`, `kind`, `vector`, `sets`",
+                "`embedding` names the column `vectors`, which is not in {}; did you mean `vector`? there are `fold`, \
+                 `kind`, `vector`, `sets`",
                 path.display()
             )
         );
+        assert_eq!(
+            described::<Parquet>("{}", &request).unwrap_err(),
+            load::<Parquet>("{}", &request, 1).unwrap_err()
+        );
+    }
+
+    #[test]
+    fn the_footer_says_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let found = described::<Parquet>("{}", &request(&path)).unwrap();
+        assert_eq!((found.rows, found.dim), (Some(10), Some(2)));
+        assert_eq!(found.names().unwrap(), ["fold", "kind", "vector", "sets"]);
+        // Lists, of which the first has one member; and rows that nobody has counted.
+        let columns = [("embedding", "sets")];
+        let request = LoadRequest { path: Some(&path), columns: &columns };
+        let found = described::<Parquet>(r#"{"where": {"fold": 1}}"#, &request).unwrap();
+        assert_eq!((found.rows, found.dim), (None, Some(1)));
     }
 
     #[test]

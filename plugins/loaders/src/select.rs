@@ -14,7 +14,7 @@ use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_ord::cmp::eq;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::{filter_record_batch, prep_null_mask_filter};
-use compflow_api::{Error, LoadRequest, Result, nearest};
+use compflow_api::{Code, Error, LoadRequest, Problem, Result};
 use serde_json::Value;
 
 /// The value that each named column must have.
@@ -25,12 +25,16 @@ pub(crate) type Where = BTreeMap<String, Value>;
 /// # Errors
 /// One line per condition.
 pub(crate) fn check_where(conditions: &Where) -> Result<()> {
-    let problems: Vec<String> = conditions
-        .iter()
-        .filter(|(_, value)| constant(value).is_none())
-        .map(|(name, value)| format!("`where.{name}` must be a string, a number, true or false, found {value}"))
-        .collect();
-    if problems.is_empty() { Ok(()) } else { Err(Error::new(problems.join("\n"))) }
+    all(conditions.iter().filter(|(_, value)| constant(value).is_none()).map(|(name, value)| {
+        let text = format!("must be a string, a number, true or false, found {value}");
+        Error::parameter(&format!("where.{name}"), text)
+    }))
+}
+
+/// All problems of all errors in one; nothing if there are none.
+pub(crate) fn all(errors: impl IntoIterator<Item = Error>) -> Result<()> {
+    let problems: Vec<Problem> = errors.into_iter().flat_map(|error| error.problems().to_vec()).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Error::Failed(problems)) }
 }
 
 /// A scalar as an array of one.
@@ -65,34 +69,39 @@ impl Selection {
     /// Finds the columns.
     ///
     /// # Errors
-    /// One line per column that is missing or cannot have the value asked for.
+    /// A problem per column that is missing or cannot have the value asked for.
     pub(crate) fn new(source: &Schema, request: &LoadRequest<'_>, wanted: &Where, path: &Path) -> Result<Self> {
         let (mut fields, mut columns, mut conditions, mut problems) = (vec![], vec![], vec![], vec![]);
-        for (name, column) in request.columns() {
+        for (name, column) in request.columns {
             match source.fields().find(column) {
-                None => problems.push(no_column(column, source, path)),
+                None => problems.push(no_column(name, column, source, path)),
                 Some((index, field)) => {
-                    fields.push(field.as_ref().clone().with_name(name));
+                    fields.push(field.as_ref().clone().with_name(*name));
                     columns.push(index);
                 }
             }
         }
         for (column, value) in wanted {
             match source.fields().find(column) {
-                None => problems.push(format!("`where.{column}`: {}", no_column(column, source, path))),
+                None => {
+                    let mut missing = no_column(&format!("where.{column}"), column, source, path);
+                    // Not one of the request's: the user wrote it among the parameters.
+                    if let Error::Failed(problems) = &mut missing {
+                        problems.iter_mut().for_each(|problem| problem.code = Code::Parameter);
+                    }
+                    problems.push(missing);
+                }
                 Some((index, field)) => match as_type_of(field, value) {
                     Some(constant) => conditions.push((index, Scalar::new(constant))),
-                    None => problems.push(format!(
-                        "`where.{column}` is {value}, but column `{column}` of {} holds {}",
-                        path.display(),
-                        field.data_type()
-                    )),
+                    None => {
+                        let (path, holds) = (path.display(), field.data_type());
+                        let text = format!("is {value}, but column `{column}` of {path} holds {holds}");
+                        problems.push(Error::parameter(&format!("where.{column}"), text));
+                    }
                 },
             }
         }
-        if !problems.is_empty() {
-            return Err(Error::new(problems.join("\n")));
-        }
+        all(problems)?;
         Ok(Self { schema: Schema::new(fields).into(), columns, conditions })
     }
 
@@ -179,12 +188,8 @@ fn as_type_of(field: &Field, value: &Value) -> Option<ArrayRef> {
     exact.then_some(converted)
 }
 
-fn no_column(name: &str, schema: &Schema, path: &Path) -> String {
-    let names = || schema.fields().iter().map(|field| field.name().as_str());
-    let near = nearest(name, names()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let there: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-    format!("no column `{name}` in {}; {near}there are {there}", path.display())
+fn no_column(name: &str, column: &str, schema: &Schema, path: &Path) -> Error {
+    Error::column(name, column, path.display(), schema.fields().iter().map(|field| field.name().as_str()))
 }
 
 #[cfg(test)]
@@ -213,7 +218,7 @@ mod tests {
         let conditions: Where = serde_json::from_value(conditions)?;
         check_where(&conditions)?;
         let table = table();
-        let request = LoadRequest { id: Some("row"), ..Default::default() };
+        let request = LoadRequest { path: None, columns: &[("id", "row")] };
         let selection = Selection::new(&table.schema(), &request, &conditions, Path::new("t"))?;
         let found = selection.apply(&table.project(&selection.read())?)?;
         assert_eq!(found.schema(), selection.schema());
@@ -246,17 +251,22 @@ mod tests {
 
     #[test]
     fn every_missing_column_is_reported_with_what_there_is() {
-        let request = LoadRequest { embedding: Some("colours"), id: Some("identifier"), ..Default::default() };
+        let columns = [("embedding", "colours"), ("id", "identifier"), ("column:n", "m")];
+        let request = LoadRequest { path: None, columns: &columns };
         let conditions = Where::from([("goot".to_owned(), json!(true))]);
         let path = Path::new("/data/t.parquet");
-        let text = Selection::new(&table().schema(), &request, &conditions, path).unwrap_err().to_string();
+        let error = Selection::new(&table().schema(), &request, &conditions, path).unwrap_err();
+        let codes: Vec<Code> = error.problems().iter().map(|problem| problem.code).collect();
+        assert_eq!(codes, [Code::Column, Code::Column, Code::Column, Code::Parameter]);
+        let (text, lacks) = (error.to_string(), "which is not in /data/t.parquet");
         let there = "there are `n`, `x`, `colour`, `good`, `row`";
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [
-                format!("no column `colours` in /data/t.parquet; did you mean `colour`? {there}"),
-                format!("no column `identifier` in /data/t.parquet; {there}"),
-                format!("`where.goot`: no column `goot` in /data/t.parquet; did you mean `good`? {there}"),
+                format!("`embedding` names the column `colours`, {lacks}; did you mean `colour`? {there}"),
+                format!("`id` names the column `identifier`, {lacks}; {there}"),
+                format!("`column:n` names the column `m`, {lacks}; did you mean `n`? {there}"),
+                format!("`where.goot` names the column `goot`, {lacks}; did you mean `good`? {there}"),
             ]
         );
     }

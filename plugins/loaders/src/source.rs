@@ -4,10 +4,12 @@ use std::fmt::Display;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-use compflow_api::{Error, LoadRequest, Result};
+use arrow_array::{ListArray, RecordBatch, UInt32Array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
+use compflow_api::{Error, LoadRequest, Result, Sets};
 
 /// The memory that a batch should take: large enough to amortise its overhead, small enough to keep a few.
 const BATCH_BYTES: usize = 8 << 20;
@@ -22,13 +24,13 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     let file = File::open(path).map_err(|error| cannot_open(path, error))?;
     // A folder can be opened, and fails only when it is read, with a text about neither.
     if file.metadata().map_err(|error| cannot_open(path, error))?.is_dir() {
-        return Err(Error::new(format!("{} is a folder, expected a file", path.display())));
+        return Err(Error::data(format!("{} is a folder, expected a file", path.display())));
     }
     Ok(file)
 }
 
 fn cannot_open(path: &Path, error: std::io::Error) -> Error {
-    Error::new(format!("cannot open {}: {error}", path.display()))
+    Error::data(format!("cannot open {}: {error}", path.display()))
 }
 
 /// A fault found in the middle of a stream, with the file named.
@@ -89,6 +91,30 @@ pub(crate) fn until_failure(
         failed = batch.as_ref().is_none_or(Result::is_err);
         batch
     })
+}
+
+/// True sets as a column.
+///
+/// # Errors
+/// If a batch has more members than a list of Arrow.
+pub(crate) fn lists(sets: &Sets) -> Result<ListArray, ArrowError> {
+    let offsets = sets.offsets().iter().map(|&end| i32::try_from(end)).collect::<Result<Vec<i32>, _>>();
+    let offsets = offsets.map_err(|_| in_stream("more members than a batch can have"))?;
+    let values = UInt32Array::from(sets.values().to_vec());
+    ListArray::try_new(set_item(), OffsetBuffer::new(offsets.into()), Arc::new(values), None)
+}
+
+/// What the lists of [`lists`] hold.
+pub(crate) fn set_item() -> FieldRef {
+    Field::new_list_field(DataType::UInt32, false).into()
+}
+
+/// The length of the embeddings, if the type of the wanted column says it.
+pub(crate) fn dim(schema: &Schema, request: &LoadRequest<'_>) -> Option<usize> {
+    match schema.field_with_name(request.column("embedding")?).ok()?.data_type() {
+        DataType::FixedSizeList(_, dim) => usize::try_from(*dim).ok(),
+        _ => None,
+    }
 }
 
 /// How many rows of this size make a batch.

@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use compflow_api::{
-    Batches, Component, Composer, Embeddings, Error, ForeignComposer, LoadRequest, Loader, Result, Services, Sets,
-    compose_sets,
+    Batches, Code, Component, Composer, Description, Embeddings, Error, ForeignComposer, LoadRequest, Loader,
+    Result, Services, Sets, Stream, compose_sets,
 };
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::source::{in_stream, rows_per_batch};
+use crate::select::all;
+use crate::source::{in_stream, lists, rows_per_batch, set_item};
 
 /// Draws compositional data: no file is read.
 ///
@@ -102,7 +103,7 @@ impl Component for Synthetic {
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         let Params { n, dim, k, degree, .. } = params;
         let sets = count_sets(k, degree, n).ok_or_else(|| {
-            Error::new(format!("`n` = {n} examples are too few for the sets of up to {degree} of {k}"))
+            Error::parameter("n", format!("= {n} examples are too few for the sets of up to {degree} of {k}"))
         })?;
         // The centres, the prototypes, and the set of every row.
         let floats = (sets + k).saturating_mul(dim).saturating_add(n);
@@ -110,42 +111,79 @@ impl Component for Synthetic {
         let ComposerParams { r#use: name, params: composer_params } = &params.composer;
         let composer = services
             .composer(name, &Value::Object(composer_params.clone()).to_string())
-            .map_err(|error| error.context(format!("`composer`: {name}")))?;
+            .map_err(|error| explain(error, name))?;
         if let Some(only) = composer.dim()
             && only != dim
         {
-            return Err(Error::new(format!("`dim` = {dim}, but the composer {name} works for {only} dimensions")));
+            let text = format!("= {dim}, but the composer {name} works for {only} dimensions");
+            return Err(Error::parameter("dim", text));
         }
         Ok(Self { sets: Sets::all_up_to(k, degree).into(), composer: composer.into(), params })
     }
 }
 
 impl Loader for Synthetic {
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
-        if let Some(column) = request.preference {
-            return Err(Error::new(format!("no column `{column}`: synthetic data has no preferences")));
-        }
-        Ok(self.stream(request, services.seed, rows_per_batch(4 * self.params.dim)))
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
+        require_columns(request)?;
+        Ok(self.stream(request, services.seed, rows_per_batch(4 * self.params.dim)).into())
+    }
+
+    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        require_columns(request)?;
+        let Params { n, dim, trials, .. } = self.params;
+        let schema = Schema::new(COLUMNS.map(|name| self.field(name, name)).to_vec());
+        Description::from_schema(&schema, Some(n as u64 * u64::from(trials)), Some(dim)).map(Some)
+    }
+}
+
+/// What is drawn.
+const COLUMNS: [&str; 4] = ["embedding", "truth", "trial", "id"];
+
+/// Which of [`COLUMNS`] comes out as `name`: what has a name of its own does so whatever the request calls it.
+fn drawn_as<'a>(name: &'a str, source: &'a str) -> Option<&'a str> {
+    match COLUMNS.contains(&name) {
+        true => Some(name),
+        false => Some(source).filter(|source| name.starts_with("column:") && ["trial", "id"].contains(source)),
+    }
+}
+
+/// Refuses the columns that are not drawn, all at once.
+fn require_columns(request: &LoadRequest<'_>) -> Result<()> {
+    let missing = request.columns.iter().filter(|(name, source)| drawn_as(name, source).is_none());
+    all(missing.map(|(name, source)| Error::column(name, source, "synthetic data", COLUMNS)))
+}
+
+/// What a composer said when it was made, about our parameters.
+fn explain(error: Error, name: &str) -> Error {
+    let about_parameters = error.problems().iter().all(|problem| problem.code == Code::Parameter);
+    match error {
+        Error::Cancelled => Error::Cancelled,
+        error if about_parameters => error.below("composer.params"),
+        error => Error::parameter("composer", format!("`{name}`: {error}")),
     }
 }
 
 impl Synthetic {
+    /// One of [`COLUMNS`] under a name.
+    fn field(&self, name: &str, drawn: &str) -> Field {
+        let kind = match drawn {
+            // The dimension is bounded far below what an i32 holds.
+            "embedding" => DataType::FixedSizeList(number(), self.params.dim as i32),
+            "truth" => DataType::List(set_item()),
+            _ => DataType::UInt32,
+        };
+        Field::new(name, kind, false)
+    }
+
     fn stream(&self, request: &LoadRequest<'_>, seed: u64, batch_rows: usize) -> Batches {
         let Params { n, dim, k, noise, trials, seed: own_seed, .. } = self.params;
-        let item: FieldRef = Field::new_list_field(DataType::Float32, false).into();
-        let fields = request.columns().map(|(name, _)| {
-            let kind = match name {
-                // The dimension is bounded far below what an i32 holds.
-                "embedding" => DataType::FixedSizeList(item.clone(), dim as i32),
-                "truth" => DataType::List(Field::new_list_field(DataType::UInt32, false).into()),
-                _ => DataType::UInt32,
-            };
-            Field::new(name, kind, false)
-        });
+        let drawn = request.columns.iter().map(|(name, source)| drawn_as(name, source).unwrap_or(name));
+        let drawn: Vec<String> = drawn.map(str::to_owned).collect();
+        let fields = request.columns.iter().zip(&drawn).map(|((name, _), drawn)| self.field(name, drawn));
         let schema: SchemaRef = Schema::new(fields.collect::<Vec<_>>()).into();
-        let stream = Stream {
+        let stream = Draws {
             schema: schema.clone(),
-            item,
+            drawn,
             composer: self.composer.clone(),
             sets: self.sets.clone(),
             seed: own_seed.unwrap_or(seed),
@@ -159,6 +197,11 @@ impl Synthetic {
         };
         Box::new(RecordBatchIterator::new(stream, schema))
     }
+}
+
+/// What embeddings hold.
+fn number() -> FieldRef {
+    Field::new_list_field(DataType::Float32, false).into()
 }
 
 /// How many sets of 1 to `degree` of `k` there are; none if more than `limit`.
@@ -190,9 +233,10 @@ fn generator(seed: u64, trial: u32, purpose: Purpose) -> ChaCha8Rng {
 }
 
 /// Trial after trial, in batches.
-struct Stream {
+struct Draws {
     schema: SchemaRef,
-    item: FieldRef,
+    /// Which of [`COLUMNS`] each column is.
+    drawn: Vec<String>,
     composer: Arc<ForeignComposer>,
     sets: Arc<Sets>,
     seed: u64,
@@ -218,12 +262,14 @@ struct Trial {
     done: usize,
 }
 
-impl Stream {
+impl Draws {
     fn begin(&self, number: u32) -> Result<Trial> {
         let generator = |purpose| generator(self.seed, number, purpose);
         let prototypes: Vec<f32> =
             StandardNormal.sample_iter(generator(Purpose::Prototypes)).take(self.k * self.dim).collect();
-        let centres = compose_sets(&*self.composer, Embeddings::new(&prototypes, self.dim), &self.sets)?;
+        let prototypes = Embeddings::new(&prototypes, self.dim);
+        // The call that opened the stream is over, and its services with it.
+        let centres = compose_sets(&*self.composer, prototypes, &self.sets, &Services::none())?;
         let (share, rest) = (self.n / self.sets.len(), self.n % self.sets.len());
         let mut order: Vec<u32> = (0..self.sets.len())
             .flat_map(|set| std::iter::repeat_n(set as u32, share + usize::from(set < rest)))
@@ -237,8 +283,8 @@ impl Stream {
         let rows = trial.done..(trial.done + self.batch_rows).min(self.n);
         trial.done = rows.end;
         let order = &trial.order[rows.clone()];
-        let columns = self.schema.fields().iter().map(|field| -> Result<ArrayRef, ArrowError> {
-            Ok(match field.name().as_str() {
+        let columns = self.drawn.iter().map(|drawn| -> Result<ArrayRef, ArrowError> {
+            Ok(match drawn.as_str() {
                 "embedding" => {
                     let mut values = Vec::with_capacity(rows.len() * self.dim);
                     for set in order {
@@ -249,11 +295,11 @@ impl Stream {
                         }));
                     }
                     let values = Arc::new(Float32Array::from(values));
-                    Arc::new(FixedSizeListArray::try_new(self.item.clone(), self.dim as i32, values, None)?)
+                    Arc::new(FixedSizeListArray::try_new(number(), self.dim as i32, values, None)?)
                 }
                 "truth" => {
                     let sets: Sets = order.iter().map(|set| &self.sets[*set as usize]).collect();
-                    Arc::new(sets.to_arrow())
+                    Arc::new(lists(&sets)?)
                 }
                 "trial" => Arc::new(UInt32Array::from(vec![trial.number; rows.len()])),
                 _ => Arc::new(UInt32Array::from_iter_values(rows.clone().map(|row| row as u32))),
@@ -265,7 +311,7 @@ impl Stream {
     }
 }
 
-impl Iterator for Stream {
+impl Iterator for Draws {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -9,9 +9,9 @@
 //! neighbours until it no longer matters: O(√n) terms for each pair of distinct sizes, of which there are at most
 //! √(2n) on either side. No factorials, hence none of their cancellation either.
 
-use compflow_api::{Component, Evaluator, Metric, NoParams, Result, Services, Sets};
+use compflow_api::{Component, Evaluation, Evaluator, Flags, Metric, NoParams, Result, Services};
 
-use crate::contingency::Contingency;
+use crate::contingency::{Contingency, labels};
 use crate::information::{mean_entropy, mutual_information};
 
 /// Probabilities relative to that of the mode below which the rest is left out. They fall faster than a geometric
@@ -27,6 +27,7 @@ impl Component for Ami {
     const DOCUMENTATION: &'static str = "\
 Mutual information of predicted and true sets, each whole set being one label, corrected for the information that random
 labels of the same sizes would share.";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
@@ -36,10 +37,11 @@ labels of the same sizes would share.";
 
 impl Evaluator for Ami {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("ami")]
+        vec![Metric::share("ami").between(-1.0, 1.0)]
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (truth, predicted) = labels(evaluation)?;
         Ok(vec![adjusted(&Contingency::new(truth, predicted), services)?])
     }
 }
@@ -114,9 +116,11 @@ fn expected_term(a: u64, b: u64, n: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Sets;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::naive;
 
     /// Calls `visit` with `labels` in each of their orders.
     fn each_order(labels: &mut Vec<u32>, from: usize, visit: &mut impl FnMut(&[u32])) {
@@ -165,7 +169,7 @@ mod tests {
     fn examples_alone_against_pairs_are_no_better_than_chance() {
         let truth = Sets::singletons(&[0, 0, 1, 1, 2, 2]);
         let alone = Sets::singletons(&[0, 1, 2, 3, 4, 5]);
-        assert!(Ami.evaluate(&truth, &alone, &Services::none()).unwrap()[0].abs() < 1e-14);
-        assert_eq!(Ami.evaluate(&alone, &alone, &Services::none()).unwrap(), [1.0]);
+        assert!(naive::score(&Ami, &truth, &alone)[0].abs() < 1e-14);
+        assert_eq!(naive::score(&Ami, &alone, &alone), [1.0]);
     }
 }

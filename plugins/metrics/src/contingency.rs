@@ -1,8 +1,27 @@
 //! The counts that all evaluators work on: the distinct true sets, the distinct predicted sets, and how often each
 //! pair of them occurs. One pass over the examples; everything after it depends on the distinct sets alone.
 
-use compflow_api::Sets;
+use compflow_api::{Error, Evaluation, Result, Sets};
 use rustc_hash::FxHashMap;
+
+/// The true and the predicted sets.
+///
+/// # Errors
+/// If there is no truth, or there are too many examples to count their pairs.
+pub(crate) fn labels<'a>(evaluation: &Evaluation<'a>) -> Result<(&'a Sets, &'a Sets)> {
+    let (truth, predicted) = (evaluation.truth()?, evaluation.predicted);
+    if truth.len() != predicted.len() {
+        return Err(Error::data(format!(
+            "{} true sets are not those of {} predicted ones",
+            truth.len(),
+            predicted.len()
+        )));
+    }
+    if u32::try_from(truth.len()).is_err() {
+        return Err(Error::data(format!("{} examples are more than can be compared, {}", truth.len(), u32::MAX)));
+    }
+    Ok((truth, predicted))
+}
 
 /// The distinct sets of one side, numbered in the order of their first appearance.
 pub(crate) struct Distinct<'a> {
@@ -38,7 +57,7 @@ pub(crate) struct Contingency<'a> {
 
 impl<'a> Distinct<'a> {
     /// Also returns the number of each example's set.
-    fn new(labels: &'a Sets) -> (Self, Vec<u32>) {
+    pub(crate) fn new(labels: &'a Sets) -> (Self, Vec<u32>) {
         let mut distinct = Self { sets: Vec::new(), counts: Vec::new() };
         let mut numbers: FxHashMap<&[u32], u32> = FxHashMap::default();
         let of_rows = labels.iter().map(|set| {
@@ -61,8 +80,8 @@ impl<'a> Distinct<'a> {
 }
 
 impl<'a> Contingency<'a> {
-    /// Counts labels of the same examples. Their number is below 2^32, because offsets in [`Sets`] are, so that
-    /// the number of ordered pairs of examples fits 64 bits and a product of two such numbers 128 bits.
+    /// Counts labels of the same examples. Their number is below 2^32, which [`labels`] sees to, so that the number of
+    /// ordered pairs of examples fits 64 bits and a product of two such numbers 128 bits.
     pub(crate) fn new(truth: &'a Sets, predicted: &'a Sets) -> Self {
         let (truth, true_rows) = Distinct::new(truth);
         let (predicted, predicted_rows) = Distinct::new(predicted);

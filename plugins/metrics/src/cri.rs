@@ -3,6 +3,8 @@
 //! Li, He & Whitehill 2023, section 6.1, doi:10.1016/j.patcog.2023.109829. The share of ordered pairs of examples
 //! for which the predicted sets c and the true sets y agree about whether the first contains the second:
 //! CRI = 1/(n(n-1)) Σ_{i≠j} [[c_i ⊇ c_j] = [y_i ⊇ y_j]].
+//! By the same definition every set contains the empty one, "none of them", which contains only itself: predicting it
+//! where the truth is not empty claims that all other examples' sets contain this one's.
 //! Most pairs contain each other in neither labelling, so that CRI is high for any labels: every example alone
 //! reaches 0.85 on data with 15 sets. `acri` is Cohen's κ of the same pairs, 0 for labels that are right by chance
 //! only; if all sets are singletons, `cri` is the Rand index and `acri` is the adjusted Rand index.
@@ -12,9 +14,9 @@
 //! These are sums over distinct sets and their subsets that occur: O(u 4^d) for u distinct pairs of sets with at
 //! most d members, in whole numbers. There is no limit on d; large sets cost more only if many contain each other.
 
-use compflow_api::{Component, Evaluator, Metric, NoParams, Result, Services, Sets};
+use compflow_api::{Component, Evaluation, Evaluator, Flags, Metric, NoParams, Result, Services};
 
-use crate::contingency::{Cell, Contingency, Distinct};
+use crate::contingency::{Cell, Contingency, Distinct, labels};
 use crate::pair_table::PairTable;
 use crate::subsets::Subsets;
 
@@ -29,6 +31,7 @@ The Compositional Rand Index: over all ordered pairs of examples, how often pred
 set of the one contains the set of the other. `cri` is that share; `acri` is the same agreement corrected for chance
 (Cohen's kappa of the 2×2 table), 0 for guessing, which equals the adjusted Rand index if every set has one member.
 Raw CRI is badly scaled: giving every example a cluster of its own already scores about 0.85 on the paper's data.";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
@@ -38,10 +41,11 @@ Raw CRI is badly scaled: giving every example a cluster of its own already score
 
 impl Evaluator for Cri {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("cri"), Metric::larger("acri")]
+        vec![Metric::share("cri"), Metric::share("acri").between(-1.0, 1.0)]
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (truth, predicted) = labels(evaluation)?;
         let table = containment(&Contingency::new(truth, predicted), services)?;
         Ok(vec![table.agreement(), table.kappa()])
     }
@@ -90,14 +94,14 @@ fn count_among(row: &[Cell], truth: &[u32]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{ForeignEvaluator, Registration};
+    use compflow_api::{ForeignEvaluator, Registration, Sets};
     use proptest::prelude::*;
 
     use super::*;
     use crate::naive::{self, labels};
 
     fn scores(truth: &Sets, predicted: &Sets) -> Vec<f64> {
-        Cri.evaluate(truth, predicted, &Services::none()).unwrap()
+        naive::score(&Cri, truth, predicted)
     }
 
     /// The data of the paper: `n` examples, equally many of each set of at most `d` of 5 classes.
@@ -152,15 +156,24 @@ mod tests {
         let component = Registration::evaluator::<Cri>().component()?;
         assert_eq!(component.name, "cri");
         let cri = ForeignEvaluator::try_from(component.create("{}", &Services::none())?)?;
-        assert_eq!(cri.metrics(), [Metric::larger("cri"), Metric::larger("acri")]);
+        assert_eq!(cri.metrics(), [Metric::share("cri"), Metric::share("acri").between(-1.0, 1.0)]);
         // {0,1} contains both others; the prediction misses that it contains the second one: 2 of 6 pairs hold in
         // truth, 1 in both, so κ = (5/6 - 11/18) / (1 - 11/18).
         let truth = Sets::from_iter([vec![0], vec![1], vec![0, 1]]);
         let predicted = Sets::from_iter([vec![4], vec![5], vec![4, 9]]);
-        let found = cri.evaluate(&truth, &predicted, &Services::none())?;
+        let found = cri.evaluate(&Evaluation::new(&predicted, &truth), &Services::none())?;
         assert_eq!(found[0], 5.0 / 6.0);
         assert!((found[1] - 4.0 / 7.0).abs() < 1e-15, "{}", found[1]);
         Ok(())
+    }
+
+    #[test]
+    fn none_of_them_is_contained_in_every_set() {
+        let truth = Sets::from_iter([vec![], vec![0], vec![0]]);
+        let predicted = Sets::from_iter([vec![], vec![0], vec![1]]);
+        // 4 of 6 ordered pairs hold in truth, 2 as predicted, these 2 in both: κ = 2·(2·2)/(4·4 + 2·2).
+        assert_eq!(scores(&truth, &predicted), [4.0 / 6.0, 8.0 / 20.0]);
+        assert_eq!(scores(&predicted, &truth), [4.0 / 6.0, 8.0 / 20.0]);
     }
 
     #[test]

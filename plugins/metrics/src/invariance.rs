@@ -1,13 +1,13 @@
 //! What holds for all metrics: a perfect match is 1, and names and order of examples do not matter.
 
-use compflow_api::{Evaluator, Services, Sets};
+use compflow_api::{Evaluation, Evaluator, Services, Sets};
 use proptest::prelude::*;
 
 use crate::ami::Ami;
 use crate::ari::Ari;
 use crate::bcubed::Bcubed;
 use crate::cri::Cri;
-use crate::naive::labels;
+use crate::naive::{self, labels};
 use crate::nmi::Nmi;
 use crate::omega::Omega;
 use crate::set_f1::SetF1;
@@ -17,7 +17,7 @@ const ALL: [&dyn Evaluator; 7] = [&Cri, &Ari, &Nmi, &Ami, &Omega, &Bcubed, &SetF
 /// All metrics by name, but for the one that ties may change.
 fn scores(truth: &Sets, predicted: &Sets) -> Vec<(String, f64)> {
     let of = |evaluator: &&dyn Evaluator| {
-        let values = evaluator.evaluate(truth, predicted, &Services::none()).unwrap();
+        let values = naive::score(*evaluator, truth, predicted);
         let metrics = evaluator.metrics();
         assert_eq!(metrics.len(), values.len());
         metrics.into_iter().map(|metric| metric.name).zip(values).collect::<Vec<_>>()
@@ -35,7 +35,7 @@ proptest! {
     #[test]
     fn labels_match_themselves_under_any_name((truth, _) in labels()) {
         for evaluator in ALL {
-            let perfect = evaluator.evaluate(&truth, &renamed(&truth), &Services::none()).unwrap();
+            let perfect = naive::score(evaluator, &truth, &renamed(&truth));
             prop_assert_eq!(perfect, vec![1.0; evaluator.metrics().len()]);
         }
     }
@@ -55,9 +55,12 @@ proptest! {
     }
 
     #[test]
-    fn every_value_is_at_most_one((truth, predicted) in labels()) {
-        for (name, value) in scores(&truth, &predicted) {
-            prop_assert!((-1.0..=1.0 + 1e-15).contains(&value), "{} = {}", name, value);
+    fn every_value_is_within_its_range((truth, predicted) in labels()) {
+        for evaluator in ALL {
+            for (metric, value) in evaluator.metrics().iter().zip(naive::score(evaluator, &truth, &predicted)) {
+                let (least, most) = metric.range;
+                prop_assert!((least - 1e-15..=most + 1e-15).contains(&value), "{} = {}", metric.name, value);
+            }
         }
     }
 
@@ -67,17 +70,35 @@ proptest! {
     ) {
         let (truth, predicted): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
         let (truth, predicted) = (Sets::singletons(&truth), Sets::singletons(&predicted));
-        let ari = Ari.evaluate(&truth, &predicted, &Services::none()).unwrap()[0];
-        prop_assert_eq!(Cri.evaluate(&truth, &predicted, &Services::none()).unwrap()[1], ari);
-        let omega = Omega.evaluate(&truth, &predicted, &Services::none()).unwrap()[0];
+        let ari = naive::score(&Ari, &truth, &predicted)[0];
+        prop_assert_eq!(naive::score(&Cri, &truth, &predicted)[1], ari);
+        let omega = naive::score(&Omega, &truth, &predicted)[0];
         prop_assert!((omega - ari).abs() < 1e-14);
+    }
+}
+
+#[test]
+fn without_the_truth_they_say_so() {
+    let sets = Sets::singletons(&[0, 1]);
+    for evaluator in ALL {
+        let evaluation = Evaluation { truth: None, ..Evaluation::new(&sets, &sets) };
+        let error = evaluator.evaluate(&evaluation, &Services::none()).unwrap_err();
+        assert_eq!(error.to_string(), "needs true sets, and the data has none");
+    }
+}
+
+#[test]
+fn none_of_them_everywhere_is_a_perfect_match() {
+    let none = Sets::from_iter([[]; 3]);
+    for evaluator in ALL {
+        assert_eq!(naive::score(evaluator, &none, &none), vec![1.0; evaluator.metrics().len()]);
     }
 }
 
 #[test]
 fn no_examples_are_a_perfect_match() {
     for evaluator in ALL {
-        let found = evaluator.evaluate(&Sets::default(), &Sets::default(), &Services::none()).unwrap();
+        let found = naive::score(evaluator, &Sets::default(), &Sets::default());
         assert_eq!(found, vec![1.0; evaluator.metrics().len()]);
     }
 }
@@ -86,7 +107,7 @@ fn no_examples_are_a_perfect_match() {
 fn one_example_with_sets_of_the_same_size_is_a_perfect_match() {
     for evaluator in ALL {
         let (truth, predicted) = (Sets::from_iter([[3, 4]]), Sets::from_iter([[1, 9]]));
-        let found = evaluator.evaluate(&truth, &predicted, &Services::none()).unwrap();
+        let found = naive::score(evaluator, &truth, &predicted);
         assert_eq!(found, vec![1.0; evaluator.metrics().len()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Evaluators: scores of predicted sets against the true ones.
+//! Evaluators: scores of predicted sets, against the true ones or against the data.
 //!
 //! | component | compares | metrics |
 //! |---|---|---|
@@ -10,12 +10,29 @@
 //! | `bcubed` | how many members two sets share | `bcubed_f1`, `bcubed_precision`, `bcubed_recall` |
 //! | `set_f1` | the sets themselves, their members matched to the true ones | `set_f1`, `set_accuracy` |
 //!
-//! More is better in all of them, and 1 is a perfect match. None depends on how clusters are named or on the order
+//! | `silhouette` | distances from the own and the nearest other centre | `silhouette` |
+//! | `ssd` | distances from the own centre | `ssd`, `msd` |
+//!
+//! The last two look at the examples, not at the truth, and read them batch by batch; the others look at the sets alone.
+//! Of those, more is better in all, and 1 is a perfect match. None depends on how clusters are named or on the order
 //! of the examples (`set_accuracy` alone may, when two matchings of the members are equally good). None loops over
 //! pairs of examples: `contingency` counts the distinct sets in one pass, and everything after it works on those
 //! counts, in whole numbers as long as possible. `n` examples, `d` members in the largest set and `u` distinct
 //! pairs of a predicted and a true set cost O(n d) for the counts and at most O(u 4^d) for the rest; where larger
 //! sets are bounded, the component's file says so.
+//!
+//! # The empty set
+//!
+//! An example may be in none of the clusters, in truth or as predicted. Its set is a set like any other:
+//!
+//! | component | the empty set |
+//! |---|---|
+//! | `cri` | is contained in every set, and contains itself only |
+//! | `ari`, `nmi`, `ami` | is a label of its own, equal to itself |
+//! | `omega` | shares 0 clusters with every set, itself included |
+//! | `bcubed` | shares nothing either; precision is a mean over the examples with a predicted cluster, recall over those with a true one |
+//! | `set_f1` | is right where the true set is empty; it takes no part in `set_f1`, only in `set_accuracy` |
+//! | `silhouette`, `ssd` | is no cluster: its examples are left out |
 //!
 //! # When there is nothing to compare
 //!
@@ -33,6 +50,7 @@
 mod ami;
 mod ari;
 mod bcubed;
+mod clusters;
 mod contingency;
 mod cri;
 mod information;
@@ -47,6 +65,8 @@ mod pair_table;
 #[cfg(test)]
 mod reference;
 mod set_f1;
+mod silhouette;
+mod ssd;
 mod subsets;
 
 compflow_api::export_library!();

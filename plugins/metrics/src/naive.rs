@@ -2,12 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use compflow_api::Sets;
+use compflow_api::{Evaluation, Evaluator, Services, Sets};
 use proptest::prelude::*;
 
-/// True and predicted labels of 1 to 40 examples, with up to 4 of 5 members each.
+/// What an evaluator says of these sets.
+pub(crate) fn score(evaluator: &dyn Evaluator, truth: &Sets, predicted: &Sets) -> Vec<f64> {
+    evaluator.evaluate(&Evaluation::new(predicted, truth), &Services::none()).unwrap()
+}
+
+/// True and predicted labels of 1 to 40 examples, with none to 4 of 5 members each.
 pub(crate) fn labels() -> impl Strategy<Value = (Sets, Sets)> {
-    let set = || prop::collection::btree_set(0..5u32, 1..=4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
+    let set = || prop::collection::btree_set(0..5u32, 0..=4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
     prop::collection::vec((set(), set()), 1..=40).prop_map(|rows| {
         let (truth, predicted): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         (Sets::from_iter(truth), Sets::from_iter(predicted))
@@ -76,10 +81,15 @@ pub(crate) fn bcubed(truth: &Sets, predicted: &Sets) -> [f64; 3] {
             };
             others.clone().map(multiplicity).sum::<f64>() / others.count() as f64
         };
-        (0..n).map(of_example).sum::<f64>() / n as f64
+        let examples = (0..n).filter(|&i| !c[i].is_empty());
+        match examples.clone().count() {
+            0 => 1.0,
+            count => examples.map(of_example).sum::<f64>() / count as f64,
+        }
     };
     let (precision, recall) = (mean_over_pairs(predicted, truth), mean_over_pairs(truth, predicted));
-    [2.0 * precision * recall / (precision + recall), precision, recall]
+    let f1 = if precision + recall > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 };
+    [f1, precision, recall]
 }
 
 /// `set_f1` and `set_accuracy` of all matchings with the largest overlap.
@@ -101,7 +111,8 @@ pub(crate) fn set_f1(truth: &Sets, predicted: &Sets) -> Vec<(f64, f64)> {
         }
     });
     let decided = truth.values().len() + predicted.values().len();
-    best.into_iter().map(|(overlap, exact)| (2.0 * overlap as f64 / decided as f64, exact)).collect()
+    let f1 = |overlap: usize| if decided == 0 { 1.0 } else { 2.0 * overlap as f64 / decided as f64 };
+    best.into_iter().map(|(overlap, exact)| (f1(overlap), exact)).collect()
 }
 
 /// All ways to name five members by five different true members.

@@ -4,10 +4,12 @@
 //! pairs that have t predicted and u true clusters in common,
 //! ω = (Σ_t J(t, t) - Σ_t J(t, ·) J(·, t)) / (1 - Σ_t J(t, ·) J(·, t)).
 //! It is the adjusted Rand index if all sets are singletons. Cost and limit: those of
-//! [`overlaps`](crate::overlaps). Labels that agree on all pairs score 1, also if there are none or all are alike.
+//! [`overlaps`](crate::overlaps). Labels that agree on all pairs score 1, also if there are none or all are alike. An
+//! empty set shares 0 clusters with every other, as two sets without a common member do.
 
-use compflow_api::{Component, Evaluator, Metric, NoParams, Result, Services, Sets};
+use compflow_api::{Component, Evaluation, Evaluator, Flags, Metric, NoParams, Result, Services};
 
+use crate::contingency::labels;
 use crate::overlaps::each_overlap;
 
 pub(crate) struct Omega;
@@ -19,6 +21,7 @@ impl Component for Omega {
     const DOCUMENTATION: &'static str = "\
 The Omega index: over all pairs of examples, agreement on the *number* of clusters that both belong to, corrected for
 chance. It equals the adjusted Rand index if every set has one member.";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
@@ -28,10 +31,11 @@ chance. It equals the adjusted Rand index if every set has one member.";
 
 impl Evaluator for Omega {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("omega")]
+        vec![Metric::share("omega").between(-1.0, 1.0)]
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (truth, predicted) = labels(evaluation)?;
         let mut levels = Levels::default();
         each_overlap(truth, predicted, services, |examples, overlap| {
             for (t, u, count) in overlap.entries() {
@@ -84,13 +88,14 @@ impl Levels {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Sets;
     use proptest::prelude::*;
 
     use super::*;
     use crate::naive::{self, labels};
 
     fn omega(truth: &Sets, predicted: &Sets) -> f64 {
-        Omega.evaluate(truth, predicted, &Services::none()).unwrap()[0]
+        naive::score(&Omega, truth, predicted)[0]
     }
 
     proptest! {
@@ -98,6 +103,18 @@ mod tests {
         fn agrees_with_the_definition((truth, predicted) in labels()) {
             prop_assert!((omega(&truth, &predicted) - naive::omega(&truth, &predicted)).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn none_of_them_shares_nothing() {
+        let truth = Sets::from_iter([vec![], vec![0], vec![0], vec![]]);
+        let predicted = Sets::from_iter([vec![], vec![0], vec![], vec![]]);
+        // One of 6 pairs shares a cluster in truth, none does as predicted: 5/6 observed, 5/6 expected.
+        assert_eq!(omega(&truth, &predicted), 0.0);
+        // One of 6 in each, but another one: 4/6 observed, 26/36 expected.
+        let predicted = Sets::from_iter([vec![0], vec![], vec![], vec![0]]);
+        assert!((omega(&truth, &predicted) - (24.0 - 26.0) / (36.0 - 26.0)).abs() < 1e-15);
+        assert_eq!(omega(&truth, &truth), 1.0);
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn too_large(truth: &Sets, predicted: &Sets, cells: usize) -> Error {
         let row = sets.iter().position(|set| set.len() > MAX_MEMBERS)?;
         Some(format!("the {side} set of row {row} has {} members", sets[row].len()))
     });
-    Error::new(format!(
+    Error::data(format!(
         "{}; with {cells} distinct pairs of predicted and true sets, over {MAX_COMPARED}, a set may have at most \
          {MAX_MEMBERS}",
         found.unwrap_or_default()

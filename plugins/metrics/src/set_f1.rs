@@ -4,15 +4,16 @@
 //! number of examples whose sets have both), by the Hungarian algorithm: Kuhn 1955, doi:10.1002/nav.3800020109.
 //! Then `set_f1` = 2 Σ_i |c_i ∩ y_i| / Σ_i (|c_i| + |y_i|), the F1 of all decisions whether an example has a
 //! member, and `set_accuracy` is the share of examples with c_i = y_i. Members left without a partner are never
-//! right. `set_f1` is the same for all best matchings; `set_accuracy` need not be, and is that of one of them.
+//! right. The empty set is right where the true one is empty as well; it takes part in no decision of `set_f1`, which is 1
+//! if there is none to be made. `set_f1` is the same for all best matchings; `set_accuracy` need not be, and is that of one of them.
 //!
 //! For k and k' distinct members, k ≤ k', memory for k k' counts and O(k² k') steps. No limit on the size of sets.
 
-use compflow_api::{Component, Evaluator, Metric, NoParams, Result, Services, Sets};
+use compflow_api::{Component, Evaluation, Evaluator, Flags, Metric, NoParams, Result, Services};
 use pathfinding::kuhn_munkres::kuhn_munkres;
 use pathfinding::matrix::Matrix;
 
-use crate::contingency::{Cell, Contingency};
+use crate::contingency::{Cell, Contingency, labels};
 
 pub(crate) struct SetF1;
 compflow_api::register!(evaluator SetF1);
@@ -24,6 +25,7 @@ impl Component for SetF1 {
 Predicted singletons are matched one to one with true ones so that they share as many examples as possible. `set_f1` is
 the F1 of all decisions whether an example belongs to a singleton, `set_accuracy` the share of examples whose whole set
 is right.";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
@@ -33,17 +35,18 @@ is right.";
 
 impl Evaluator for SetF1 {
     fn metrics(&self) -> Vec<Metric> {
-        ["set_f1", "set_accuracy"].map(Metric::larger).to_vec()
+        ["set_f1", "set_accuracy"].map(Metric::share).to_vec()
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (truth, predicted) = labels(evaluation)?;
         if truth.is_empty() {
             return Ok(vec![1.0, 1.0]);
         }
         let table = Contingency::new(truth, predicted);
         let matching = best_matching(&table, services)?;
         let decided = truth.values().len() + predicted.values().len();
-        let f1 = (2 * matching.overlap) as f64 / decided as f64;
+        let f1 = if decided == 0 { 1.0 } else { (2 * matching.overlap) as f64 / decided as f64 };
         Ok(vec![f1, exact(&table, &matching) as f64 / table.n() as f64])
     }
 }
@@ -60,6 +63,9 @@ struct Matching {
 
 fn best_matching(table: &Contingency<'_>, services: &Services<'_>) -> Result<Matching> {
     let (predicted, truth) = (members(&table.predicted.sets), members(&table.truth.sets));
+    if predicted.is_empty() || truth.is_empty() {
+        return Ok(Matching { partners: vec![None; predicted.len()], members: predicted, overlap: 0 });
+    }
     // The algorithm wants no more rows than columns.
     let upright = predicted.len() <= truth.len();
     let (rows, columns) = if upright { (predicted.len(), truth.len()) } else { (truth.len(), predicted.len()) };
@@ -115,13 +121,14 @@ fn exact(table: &Contingency<'_>, matching: &Matching) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Sets;
     use proptest::prelude::*;
 
     use super::*;
     use crate::naive::{self, labels};
 
     fn scores(truth: &Sets, predicted: &Sets) -> Vec<f64> {
-        SetF1.evaluate(truth, predicted, &Services::none()).unwrap()
+        naive::score(&SetF1, truth, predicted)
     }
 
     proptest! {
@@ -148,11 +155,21 @@ mod tests {
     }
 
     #[test]
+    fn none_of_them_is_right_where_it_is_so() {
+        let (truth, predicted) =
+            (Sets::from_iter([vec![0], vec![], vec![]]), Sets::from_iter([vec![7], vec![], vec![7]]));
+        assert_eq!(scores(&truth, &predicted), [2.0 / 3.0, 2.0 / 3.0]);
+        let none = Sets::from_iter([[]; 3]);
+        assert_eq!(scores(&truth, &none), [0.0, 2.0 / 3.0]);
+        assert_eq!(scores(&none, &predicted), [0.0, 1.0 / 3.0]);
+    }
+
+    #[test]
     fn refuses_a_matrix_over_the_budget() {
         let numbers: Vec<u32> = (0..100).collect();
         let alone = Sets::singletons(&numbers);
         let services = Services { memory: 79_999, ..Services::none() };
-        let refused = SetF1.evaluate(&alone, &alone, &services).unwrap_err().to_string();
+        let refused = SetF1.evaluate(&Evaluation::new(&alone, &alone), &services).unwrap_err().to_string();
         assert!(refused.contains("number of predicted times that of true clusters"), "{refused}");
     }
 }

@@ -2,17 +2,14 @@
 
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::{Mutex, PoisonError};
 
+use super::rows::CallersRows;
 use super::services::with_services;
 use crate::abi::*;
 use crate::foreign::borrow_composer;
-use crate::guard::{Slot, catch, enter};
-use crate::raw::{collect_text, copy_sets, read_sized, slice};
-use crate::{
-    Clusterer, Clustering, Component, Composer, Distance, Embeddings, Error, Normalize, Result, Rows, Space,
-    StreamTask, Task,
-};
+use crate::guard::enter;
+use crate::raw::{area, borrow_sets, copy_columns, read_sized, slice, space};
+use crate::{Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, StreamTask, Task};
 
 /// The functions of a clusterer.
 pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClustererMethods {
@@ -23,7 +20,6 @@ pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClusterer
             memory: Some(memory::<C>),
             cluster: Some(cluster::<C>),
             streams: Some(streams::<C>),
-            cluster_stream: Some(cluster_stream::<C>),
         }
     }
 }
@@ -33,10 +29,30 @@ unsafe extern "C" fn memory<C: Component + Clusterer>(
     rows: u64,
     dim: u64,
     degree: u32,
-) -> u64 {
-    // SAFETY: the pointer came from `create`.
-    let slot = unsafe { &*instance.cast::<Slot<C>>() };
-    slot.call(|clusterer| Ok(clusterer.memory(rows as usize, dim as usize, degree as usize))).unwrap_or(0)
+    host: *const RawHost,
+    bytes: *mut u64,
+) -> i32 {
+    // SAFETY: the arguments are as `RawClustererMethods::memory` says.
+    unsafe {
+        enter::<C>(instance, host, |clusterer| {
+            bytes.write(clusterer.memory(rows as usize, dim as usize, degree as usize)?);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn streams<C: Component + Clusterer>(
+    instance: *mut c_void,
+    host: *const RawHost,
+    streams: *mut u32,
+) -> i32 {
+    // SAFETY: the arguments are as `RawClustererMethods::streams` says.
+    unsafe {
+        enter::<C>(instance, host, |clusterer| {
+            streams.write(clusterer.streams()?.into());
+            Ok(())
+        })
+    }
 }
 
 unsafe extern "C" fn cluster<C: Component + Clusterer>(
@@ -48,35 +64,48 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
     // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
-            let task = read_sized(task);
-            require_examples(task.rows, task.dim)?;
-            let composer = task.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
-            let truth = task.truth.as_ref().map(|raw| copy_sets(raw)).transpose()?;
-            let (rows, dim) = (task.rows, task.dim);
-            let task = Task {
-                embeddings: Embeddings::new(slice(task.embeddings, rows * dim), dim as usize),
-                space: space(task.normalize, task.distance)?,
-                degree: task.degree as usize,
-                composer: composer.as_deref().map(|composer| composer as &dyn Composer),
-                truth: truth.as_ref(),
-                preferences: (!task.preferences.is_null()).then(|| slice(task.preferences, rows)),
-            };
-            let clustering = with_services(host, |services| clusterer.cluster(&task, services))?;
-            hand_back(clustering, out)
+            let raw = read_sized(task)?;
+            // A caller that keeps its promise has examples; one that does not must not make clusterers divide by zero.
+            if raw.rows == 0 || raw.dim == 0 || raw.degree == 0 {
+                return Err(Error::data("there are no examples to cluster"));
+            }
+            let (rows, space, degree) = (raw.rows, space(raw.normalize, raw.distance)?, raw.degree as usize);
+            let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
+            let composer = composer.as_deref().map(|composer| composer as &dyn Composer);
+            let truth = raw.truth.as_ref().map(|raw| borrow_sets(raw)).transpose()?;
+            let truth = truth.as_ref();
+            let numbers = |ptr: *const f32| (!ptr.is_null()).then(|| slice(ptr, rows)).transpose();
+            let (preferences, weights) = (numbers(raw.preferences)?, numbers(raw.weights)?);
+            let columns = &copy_columns(raw.columns, rows)?;
+            let found = with_services(host, |services| {
+                if raw.embeddings.is_null() {
+                    let pass = raw.pass.ok_or_else(|| Error::new("the task has neither embeddings nor passes"))?;
+                    let rows = &CallersRows::new(raw.ctx, pass, rows, raw.dim);
+                    let task = StreamTask { rows, space, degree, composer, truth, preferences, weights, columns };
+                    return clusterer.cluster_stream(&task, services);
+                }
+                let values = slice(raw.embeddings, area(rows, raw.dim)?)?;
+                let embeddings = Embeddings::new(values, raw.dim as usize);
+                let task = Task { embeddings, space, degree, composer, truth, preferences, weights, columns };
+                clusterer.cluster(&task, services)
+            })?;
+            hand_back(found, out)
         })
     }
 }
 
-/// A caller that keeps its promise has examples; one that does not must not make every clusterer divide by zero.
-fn require_examples(rows: u64, dim: u64) -> Result<()> {
-    if rows > 0 && dim > 0 { Ok(()) } else { Err(Error::new("there are no examples to cluster")) }
-}
-
+/// Assigns the fields of a result that the caller has.
+///
 /// # Safety
 /// `out` is as `RawClustererMethods::cluster` says.
 unsafe fn hand_back(clustering: Clustering, out: *mut RawClustering) -> Result<()> {
     let found = RawClustering::try_from(clustering)?;
-    // SAFETY: the caller vouches for `out`; it is written field by field as it may be longer than ours.
+    // SAFETY: the caller vouches for `out`, whose size comes first.
+    let size = unsafe { (*out).size } as usize;
+    if size < offset_of!(RawClustering, singletons) + size_of::<RawTable>() {
+        return Err(Error::new(format!("the result is truncated: {size} bytes")));
+    }
+    // SAFETY: all of these are fields of the first release, which `size` covers; it may be longer than ours.
     unsafe {
         (*out).converged = found.converged;
         (*out).iterations = found.iterations;
@@ -84,124 +113,9 @@ unsafe fn hand_back(clustering: Clustering, out: *mut RawClustering) -> Result<(
         (*out).assignments = found.assignments;
         (*out).clusters = found.clusters;
         (*out).trace = found.trace;
+        (*out).scalars = found.scalars;
+        (*out).resolved = found.resolved;
+        (*out).singletons = found.singletons;
     }
     Ok(())
-}
-
-fn space(normalize: u32, distance: u32) -> Result<Space> {
-    Ok(Space {
-        normalize: match normalize {
-            NORMALIZE_NONE => Normalize::None,
-            NORMALIZE_L2 => Normalize::L2,
-            other => return Err(Error::new(format!("normalisation {other} is not known here"))),
-        },
-        distance: match distance {
-            DISTANCE_SQEUCLIDEAN => Distance::SqEuclidean,
-            DISTANCE_EUCLIDEAN => Distance::Euclidean,
-            other => return Err(Error::new(format!("distance {other} is not known here"))),
-        },
-    })
-}
-
-unsafe extern "C" fn streams<C: Component + Clusterer>(instance: *mut c_void) -> u32 {
-    // SAFETY: the pointer came from `create`.
-    let slot = unsafe { &*instance.cast::<Slot<C>>() };
-    slot.call(|clusterer| Ok(clusterer.streams())).unwrap_or(false).into()
-}
-
-/// The caller's examples, as [`Rows`].
-struct CallersRows {
-    ctx: *mut c_void,
-    pass: PassFn,
-    len: usize,
-    dim: usize,
-    /// One pass at a time.
-    turn: Mutex<()>,
-}
-
-// SAFETY: `pass` is called by one thread at a time, and the context is the caller's own.
-unsafe impl Send for CallersRows {}
-// SAFETY: as above.
-unsafe impl Sync for CallersRows {}
-
-/// What a pass calls for every batch, and why that ended the pass.
-struct Each<'a> {
-    each: &'a mut dyn FnMut(Embeddings<'_>) -> Result<()>,
-    dim: u64,
-    failed: Option<Error>,
-}
-
-unsafe extern "C" fn take_batch(sink_ctx: *mut c_void, rows: u64, values: *const f32) -> i32 {
-    // SAFETY: `CallersRows::pass` hands this function over together with an `Each` that nobody else uses meanwhile,
-    // and the rows are lent for the call.
-    let (each, values) = unsafe {
-        let each = &mut *sink_ctx.cast::<Each<'_>>();
-        let values = slice(values, rows * each.dim);
-        (each, values)
-    };
-    let dim = each.dim as usize;
-    match catch(|| (each.each)(Embeddings::new(values, dim))) {
-        Ok(()) => STATUS_OK,
-        Err(error) => {
-            each.failed = Some(error);
-            STATUS_ERROR
-        }
-    }
-}
-
-impl Rows for CallersRows {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn dim(&self) -> usize {
-        self.dim
-    }
-
-    fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut each = Each { each, dim: self.dim as u64, failed: None };
-        let mut why = String::new();
-        // SAFETY: the task is valid for the call in which this exists; the sinks are as the functions expect.
-        let status = unsafe {
-            let (each, why) = (std::ptr::from_mut(&mut each).cast(), std::ptr::from_mut(&mut why).cast());
-            (self.pass)(self.ctx, take_batch, each, collect_text, why)
-        };
-        match (status, each.failed) {
-            (_, Some(error)) => Err(error),
-            (STATUS_OK, None) => Ok(()),
-            (STATUS_CANCELLED, None) => Err(Error::Cancelled),
-            (_, None) => Err(Error::Failed(why)),
-        }
-    }
-}
-
-unsafe extern "C" fn cluster_stream<C: Component + Clusterer>(
-    instance: *mut c_void,
-    task: *const RawStreamTask,
-    host: *const RawHost,
-    out: *mut RawClustering,
-) -> i32 {
-    // SAFETY: the arguments are as `RawClustererMethods::cluster_stream` says.
-    unsafe {
-        enter::<C>(instance, host, |clusterer| {
-            // Up to what all zeroes would not do for.
-            if ((*task).size as usize) < offset_of!(RawStreamTask, pass) + size_of::<PassFn>() {
-                return Err(Error::new("the task is truncated"));
-            }
-            let raw = read_sized(task);
-            require_examples(raw.rows, raw.dim)?;
-            let composer = raw.composer.as_ref().map(|raw| borrow_composer(*raw)).transpose()?;
-            let (len, dim) = (raw.rows as usize, raw.dim as usize);
-            let rows = CallersRows { ctx: raw.ctx, pass: raw.pass, len, dim, turn: Mutex::new(()) };
-            let task = StreamTask {
-                rows: &rows,
-                space: space(raw.normalize, raw.distance)?,
-                degree: raw.degree as usize,
-                composer: composer.as_deref().map(|composer| composer as &dyn Composer),
-            };
-            let clustering = with_services(host, |services| clusterer.cluster_stream(&task, services))?;
-            hand_back(clustering, out)
-        })
-    }
 }

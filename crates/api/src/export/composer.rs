@@ -2,20 +2,24 @@
 
 use std::ffi::c_void;
 
+use super::services::with_services;
 use crate::abi::*;
 use crate::guard::{Slot, enter};
-use crate::raw::{slice, slice_mut};
-use crate::{Component, Composer, Flags};
+use crate::raw::{area, borrow_sets, slice, slice_mut};
+use crate::{Component, Composer, Embeddings, Error, Flags, Result, Sets};
 
 /// The functions of a composer.
 pub(super) const fn methods<C: Component + Composer>() -> &'static RawComposerMethods {
     const {
+        let (gradients, sets) = (C::FLAGS.contains(Flags::HAS_GRADIENTS), C::FLAGS.contains(Flags::COMPOSES_SETS));
         &RawComposerMethods {
             size: size_of::<RawComposerMethods>() as u32,
             reserved: 0,
             dim: Some(dim::<C>),
             compose: Some(compose::<C>),
-            vjp: if C::FLAGS.contains(Flags::HAS_GRADIENTS) { Some(vjp::<C>) } else { None },
+            vjp: if gradients { Some(vjp::<C>) } else { None },
+            compose_sets: if sets { Some(compose_sets::<C>) } else { None },
+            compose_sets_vjp: if sets && gradients { Some(compose_sets_vjp::<C>) } else { None },
         }
     }
 }
@@ -35,11 +39,12 @@ unsafe extern "C" fn compose<C: Component + Composer>(
     out: *mut f32,
     host: *const RawHost,
 ) -> i32 {
-    let len = rows * dim;
     // SAFETY: the arguments are as `RawComposerMethods::compose` says.
     unsafe {
         enter::<C>(instance, host, |composer| {
-            composer.compose(dim as usize, slice(left, len), slice(right, len), slice_mut(out, len))
+            let len = area(rows, dim)?;
+            let (left, right, out) = (slice(left, len)?, slice(right, len)?, slice_mut(out, len)?);
+            with_services(host, |services| composer.compose(dim as usize, left, right, out, services))
         })
     }
 }
@@ -55,18 +60,76 @@ unsafe extern "C" fn vjp<C: Component + Composer>(
     grad_right: *mut f32,
     host: *const RawHost,
 ) -> i32 {
-    let len = rows * dim;
     // SAFETY: the arguments are as `RawComposerMethods::vjp` says.
     unsafe {
         enter::<C>(instance, host, |composer| {
-            composer.vjp(
-                dim as usize,
-                slice(left, len),
-                slice(right, len),
-                slice(grad, len),
-                slice_mut(grad_left, len),
-                slice_mut(grad_right, len),
-            )
+            let len = area(rows, dim)?;
+            let (left, right, grad) = (slice(left, len)?, slice(right, len)?, slice(grad, len)?);
+            let (grad_left, grad_right) = (slice_mut(grad_left, len)?, slice_mut(grad_right, len)?);
+            with_services(host, |services| {
+                composer.vjp(dim as usize, left, right, grad, grad_left, grad_right, services)
+            })
+        })
+    }
+}
+
+/// The vectors and the sets of their rows.
+///
+/// # Safety
+/// The arguments are as `RawComposerMethods::compose_sets` says, and outlive the result.
+unsafe fn vectors_and_sets<'a>(
+    rows: u64,
+    dim: u64,
+    vectors: *const f32,
+    sets: *const RawSets,
+) -> Result<(Embeddings<'a>, Sets)> {
+    // SAFETY: the caller vouches for the arguments.
+    let (vectors, sets) = unsafe {
+        let sets = sets.as_ref().ok_or_else(|| Error::new("the sets are null"))?;
+        (slice(vectors, area(rows, dim)?)?, borrow_sets(sets)?)
+    };
+    if dim == 0 || sets.iter().any(|set| set.last().is_none_or(|&last| u64::from(last) >= rows)) {
+        return Err(Error::new(format!("a set is empty or names a row that {rows} rows of {dim} do not have")));
+    }
+    Ok((Embeddings::new(vectors, dim as usize), sets))
+}
+
+unsafe extern "C" fn compose_sets<C: Component + Composer>(
+    instance: *mut c_void,
+    rows: u64,
+    dim: u64,
+    vectors: *const f32,
+    sets: *const RawSets,
+    out: *mut f32,
+    host: *const RawHost,
+) -> i32 {
+    // SAFETY: the arguments are as `RawComposerMethods::compose_sets` says.
+    unsafe {
+        enter::<C>(instance, host, |composer| {
+            let (vectors, sets) = vectors_and_sets(rows, dim, vectors, sets)?;
+            let out = slice_mut(out, area(sets.len() as u64, dim)?)?;
+            with_services(host, |services| composer.sets(vectors, &sets, out, services))
+        })
+    }
+}
+
+unsafe extern "C" fn compose_sets_vjp<C: Component + Composer>(
+    instance: *mut c_void,
+    rows: u64,
+    dim: u64,
+    vectors: *const f32,
+    sets: *const RawSets,
+    grad: *const f32,
+    grad_vectors: *mut f32,
+    host: *const RawHost,
+) -> i32 {
+    // SAFETY: the arguments are as `RawComposerMethods::compose_sets_vjp` says.
+    unsafe {
+        enter::<C>(instance, host, |composer| {
+            let (vectors, sets) = vectors_and_sets(rows, dim, vectors, sets)?;
+            let grad = slice(grad, area(sets.len() as u64, dim)?)?;
+            let grad_vectors = slice_mut(grad_vectors, area(rows, dim)?)?;
+            with_services(host, |services| composer.sets_vjp(vectors, &sets, grad, grad_vectors, services))
         })
     }
 }

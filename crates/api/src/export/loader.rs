@@ -1,67 +1,44 @@
 //! What a library exports of a loader.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::path::Path;
-
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
 
 use super::services::with_services;
 use crate::abi::*;
-use crate::guard::{catch, enter};
-use crate::raw::{optional_text, read_sized};
-use crate::{Batches, Component, LoadRequest, Loader, Result};
+use crate::arrow::{ArrowArrayStream, ArrowSchema};
+use crate::guard::enter;
+use crate::raw::{optional_text, read_sized, require_reserved, slice, text};
+use crate::{Component, Description, Error, LoadRequest, Loader, Result};
 
 /// The functions of a loader.
 pub(super) const fn methods<C: Component + Loader>() -> &'static RawLoaderMethods {
-    const { &RawLoaderMethods { size: size_of::<RawLoaderMethods>() as u32, reserved: 0, load: Some(load::<C>) } }
-}
-
-/// Passes batches on. The callbacks of an Arrow stream do not expect a panic, nor a NUL in an error's text, so neither
-/// gets there; a stream that panicked has ended.
-struct Guarded {
-    batches: Option<Batches>,
-    schema: SchemaRef,
-}
-
-impl Guarded {
-    fn end(&mut self) {
-        let batches = self.batches.take();
-        // What goes wrong while it is being dropped has nobody to be told to.
-        let _ = catch(|| {
-            drop(batches);
-            Ok(())
-        });
+    const {
+        &RawLoaderMethods {
+            size: size_of::<RawLoaderMethods>() as u32,
+            reserved: 0,
+            load: Some(load::<C>),
+            describe: Some(describe::<C>),
+        }
     }
 }
 
-impl Iterator for Guarded {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batches = self.batches.as_mut()?;
-        let error = match catch(|| Ok(batches.next())) {
-            Ok(Some(Err(error))) => error.to_string(),
-            Ok(next) => return next,
-            Err(error) => {
-                self.end();
-                error.to_string()
-            }
-        };
-        Some(Err(ArrowError::ComputeError(error.replace('\0', "\u{fffd}"))))
-    }
-}
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl RecordBatchReader for Guarded {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
+/// Lets `call` see the request.
+///
+/// # Safety
+/// `request` is as `RawLoaderMethods::load` says.
+unsafe fn with_request<R>(
+    request: *const RawLoadRequest,
+    call: impl FnOnce(&LoadRequest<'_>) -> Result<R>,
+) -> Result<R> {
+    // SAFETY: the caller vouches for the request and its texts.
+    unsafe {
+        let raw = read_sized(request)?;
+        require_reserved("the load request", raw.reserved)?;
+        let columns = slice(raw.columns, raw.column_count)?.iter();
+        let columns: Vec<(&str, &str)> =
+            columns.map(|column| Ok((text(column.name)?, text(column.source)?))).collect::<Result<_>>()?;
+        call(&LoadRequest { path: optional_text(raw.path)?.map(Path::new), columns: &columns })
     }
 }
 
@@ -69,23 +46,38 @@ unsafe extern "C" fn load<C: Component + Loader>(
     instance: *mut c_void,
     request: *const RawLoadRequest,
     host: *const RawHost,
-    out: *mut FFI_ArrowArrayStream,
+    out: *mut ArrowArrayStream,
 ) -> i32 {
     // SAFETY: the arguments are as `RawLoaderMethods::load` says.
     unsafe {
         enter::<C>(instance, host, |loader| {
-            let request = read_sized(request);
-            let request = LoadRequest {
-                path: optional_text(request.path)?.map(Path::new),
-                embedding: optional_text(request.embedding)?,
-                truth: optional_text(request.truth)?,
-                trial: optional_text(request.trial)?,
-                id: optional_text(request.id)?,
-                preference: optional_text(request.preference)?,
-            };
-            let batches = with_services(host, |services| loader.load(&request, services))?;
-            let schema = batches.schema();
-            out.write(FFI_ArrowArrayStream::new(Box::new(Guarded { batches: Some(batches), schema })));
+            let load = |request: &LoadRequest<'_>| with_services(host, |services| loader.load(request, services));
+            out.write(with_request(request, load)?.into_raw());
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn describe<C: Component + Loader>(
+    instance: *mut c_void,
+    request: *const RawLoadRequest,
+    host: *const RawHost,
+    out: *mut RawDescription,
+) -> i32 {
+    // SAFETY: the arguments are as `RawLoaderMethods::describe` says.
+    unsafe {
+        enter::<C>(instance, host, |loader| {
+            let describe =
+                |request: &LoadRequest<'_>| with_services(host, |services| loader.describe(request, services));
+            let Some(Description { rows, dim, columns }) = with_request(request, describe)? else { return Ok(()) };
+            let size = (*out).size as usize;
+            if size < offset_of!(RawDescription, columns) + size_of::<ArrowSchema>() {
+                return Err(Error::new(format!("the description is truncated: {size} bytes")));
+            }
+            // All of these are fields of the first release; the caller's structure may be longer than ours.
+            (*out).rows = rows.unwrap_or(ROWS_UNKNOWN);
+            (*out).dim = dim.unwrap_or(0) as u64;
+            std::ptr::addr_of_mut!((*out).columns).cast::<ArrowSchema>().write(columns);
             Ok(())
         })
     }

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicU32;
 
 use crate::abi::*;
 use crate::foreign::Instance;
-use crate::raw::{collect_text, lend};
-use crate::{Error, Host, Kind, Level, Result, Services};
+use crate::raw::{collect_problem, collect_text, lend, read_sized, status_result, text};
+use crate::{Host, Kind, Level, Problem, Result, Services};
 
 /// The caller's service table, as a [`Host`].
-struct Caller(*const RawHost);
+struct Caller(RawHost);
 
 // SAFETY: the functions of a `RawHost` may be called from any thread, and its fields are not written.
 unsafe impl Send for Caller {}
@@ -19,62 +19,68 @@ unsafe impl Sync for Caller {}
 impl Host for Caller {
     fn log(&self, level: Level, line: &str) {
         // SAFETY: the table is valid for the call in which this exists; the text is lent.
-        unsafe { ((*self.0).log)((*self.0).ctx, level as u32, lend(line)) }
+        unsafe { (self.0.log)(self.0.ctx, level as u32, lend(line)) }
     }
 
     fn progress(&self, done: u64, total: u64) {
         // SAFETY: as in `log`.
-        unsafe { ((*self.0).progress)((*self.0).ctx, done, total) }
+        unsafe { (self.0.progress)(self.0.ctx, done, total) }
     }
 
     fn cancel(&self) -> &AtomicU32 {
         // SAFETY: the caller promises a valid, aligned `u32` that everybody accesses atomically.
-        unsafe { AtomicU32::from_ptr((*self.0).cancel.cast_mut()) }
+        unsafe { AtomicU32::from_ptr(self.0.cancel.cast_mut()) }
+    }
+
+    fn version(&self) -> &str {
+        // SAFETY: the text is lent for the call in which this exists.
+        unsafe { text(self.0.version) }.unwrap_or_default()
     }
 
     fn input(&self, path: &str) -> Result<PathBuf> {
-        let mut answer = String::new();
-        let sink = std::ptr::from_mut(&mut answer).cast();
-        // SAFETY: as in `log`; the sink is a `String`, as `collect_text` expects.
-        let status = unsafe { ((*self.0).input)((*self.0).ctx, lend(path), collect_text, sink) };
-        match status {
-            STATUS_OK => Ok(answer.into()),
-            STATUS_CANCELLED => Err(Error::Cancelled),
-            _ => Err(Error::Failed(answer)),
-        }
+        let (mut found, mut problems) = (String::new(), Vec::<Problem>::new());
+        // SAFETY: as in `log`; the sinks are as `collect_text` and `collect_problem` expect.
+        let status = unsafe {
+            let (found, problems) = (std::ptr::from_mut(&mut found), std::ptr::from_mut(&mut problems));
+            (self.0.input)(self.0.ctx, lend(path), collect_text, found.cast(), collect_problem, problems.cast())
+        };
+        status_result(status, problems).map(|()| found.into())
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
-        let mut answer = String::new();
+        let mut problems = Vec::<Problem>::new();
         let mut instance = RawInstance { instance: std::ptr::null_mut(), component: std::ptr::null() };
         // SAFETY: as in `input`.
         let status = unsafe {
-            ((*self.0).create)(
-                (*self.0).ctx,
+            (self.0.create)(
+                self.0.ctx,
                 kind as u32,
                 lend(name),
                 lend(params),
                 &mut instance,
-                collect_text,
-                std::ptr::from_mut(&mut answer).cast(),
+                collect_problem,
+                std::ptr::from_mut(&mut problems).cast(),
             )
         };
-        match status {
-            // SAFETY: on success the table hands over an instance with its component.
-            STATUS_OK => unsafe { Instance::from_raw(instance) },
-            STATUS_CANCELLED => Err(Error::Cancelled),
-            _ => Err(Error::Failed(answer)),
-        }
+        status_result(status, problems)?;
+        // SAFETY: on success the table hands over an instance with its component.
+        unsafe { Instance::from_raw(instance) }
     }
 }
 
 /// Lets `call` use the caller's services.
 ///
+/// # Errors
+/// Those of `call`, and a service table that is none.
+///
 /// # Safety
 /// `host` is valid for the duration of the call.
-pub(super) unsafe fn with_services<R>(host: *const RawHost, call: impl FnOnce(&Services<'_>) -> R) -> R {
-    let caller = Caller(host);
+pub(super) unsafe fn with_services<R>(
+    host: *const RawHost,
+    call: impl FnOnce(&Services<'_>) -> Result<R>,
+) -> Result<R> {
     // SAFETY: the caller vouches for `host`.
-    let (seed, threads, memory) = unsafe { ((*host).seed, (*host).threads, (*host).memory) };
-    call(&Services { host: &caller, seed, threads: (threads as usize).max(1), memory })
+    let raw = unsafe { read_sized(host) }?;
+    let RawHost { seed, threads, memory, .. } = raw;
+    call(&Services { host: &Caller(raw), seed, threads: (threads as usize).max(1), memory })
 }

@@ -5,7 +5,8 @@ use std::mem::ManuallyDrop;
 use super::services::call;
 use super::{Instance, foreign, required};
 use crate::abi::*;
-use crate::{Composer, Error, Kind, Result, Services};
+use crate::raw::lend_sets;
+use crate::{Composer, Embeddings, Error, Result, Services, Sets};
 
 foreign! {
     /// A [`Composer`] of some library.
@@ -17,12 +18,10 @@ foreign! {
 /// # Safety
 /// `raw` is a composer's instance that outlives the result.
 pub(crate) unsafe fn borrow_composer(raw: RawInstance) -> Result<ManuallyDrop<ForeignComposer>> {
-    // SAFETY: the caller vouches for the instance; it is not ended here.
+    // SAFETY: the caller vouches for the instance; it is not ended here, whatever comes of it.
     let instance = ManuallyDrop::new(unsafe { Instance::from_raw(raw) }?);
-    if instance.component.kind != Kind::Composer {
-        return Err(Error::new(format!("`{}` was handed over as a composer", instance.component.name)));
-    }
-    Ok(ManuallyDrop::new(ForeignComposer(ManuallyDrop::into_inner(instance))))
+    let methods = ForeignComposer::methods_of(&instance)?;
+    Ok(ManuallyDrop::new(ForeignComposer { instance: ManuallyDrop::into_inner(instance), methods }))
 }
 
 impl Composer for ForeignComposer {
@@ -32,19 +31,28 @@ impl Composer for ForeignComposer {
 
     fn dim(&self) -> Option<usize> {
         // SAFETY: the instance is alive.
-        match unsafe { self.methods().dim?(self.0.raw) } {
+        match unsafe { self.methods.dim?(self.instance.raw) } {
             0 => None,
             dim => Some(dim as usize),
         }
     }
 
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
-        let compose = required(self.methods().compose, "compose")?;
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        services: &Services<'_>,
+    ) -> Result<()> {
+        let compose = required(self.methods.compose, "compose")?;
         let rows = require_rows(dim, &[left.len(), right.len(), out.len()])?;
+        // What is not written is not taken for a result.
+        out.fill(f32::NAN);
         let (left, right, out) = (left.as_ptr(), right.as_ptr(), out.as_mut_ptr());
-        call(&Services::none(), |host| {
+        call(services, |host| {
             // SAFETY: all three matrices have `rows` rows of `dim`.
-            unsafe { compose(self.0.raw, rows, dim as u64, left, right, out, host) }
+            unsafe { compose(self.instance.raw, rows, dim as u64, left, right, out, host) }
         })
     }
 
@@ -56,18 +64,61 @@ impl Composer for ForeignComposer {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        services: &Services<'_>,
     ) -> Result<()> {
-        let name = self.0.component.name;
-        let vjp =
-            self.methods().vjp.ok_or_else(|| Error::new(format!("the composer `{name}` has no gradients")))?;
+        let vjp = self.methods.vjp.ok_or_else(|| self.without_gradients())?;
         let lens = [left.len(), right.len(), grad.len(), grad_left.len(), grad_right.len()];
         let rows = require_rows(dim, &lens)?;
+        grad_left.fill(f32::NAN);
+        grad_right.fill(f32::NAN);
         let (left, right, grad) = (left.as_ptr(), right.as_ptr(), grad.as_ptr());
-        let (grad_left, grad_right) = (grad_left.as_mut_ptr(), grad_right.as_mut_ptr());
-        call(&Services::none(), |host| {
+        let (to_left, to_right) = (grad_left.as_mut_ptr(), grad_right.as_mut_ptr());
+        call(services, |host| {
             // SAFETY: all five matrices have `rows` rows of `dim`.
-            unsafe { vjp(self.0.raw, rows, dim as u64, left, right, grad, grad_left, grad_right, host) }
+            unsafe { vjp(self.instance.raw, rows, dim as u64, left, right, grad, to_left, to_right, host) }
         })
+    }
+
+    fn composes_sets(&self) -> bool {
+        self.methods.compose_sets.is_some()
+    }
+
+    fn sets(&self, rows: Embeddings<'_>, sets: &Sets, out: &mut [f32], services: &Services<'_>) -> Result<()> {
+        let compose_sets = required(self.methods.compose_sets, "compose_sets")?;
+        require_sets(rows, sets, out.len())?;
+        out.fill(f32::NAN);
+        let (len, dim, sets) = (rows.len() as u64, rows.dim() as u64, lend_sets(sets));
+        let (vectors, out) = (rows.values().as_ptr(), out.as_mut_ptr());
+        call(services, |host| {
+            // SAFETY: `out` has a row per set, and every set has rows of `vectors`.
+            unsafe { compose_sets(self.instance.raw, len, dim, vectors, &sets, out, host) }
+        })
+    }
+
+    fn sets_vjp(
+        &self,
+        rows: Embeddings<'_>,
+        sets: &Sets,
+        grad: &[f32],
+        grad_rows: &mut [f32],
+        services: &Services<'_>,
+    ) -> Result<()> {
+        let vjp = self.methods.compose_sets_vjp.ok_or_else(|| self.without_gradients())?;
+        require_sets(rows, sets, grad.len())?;
+        require_rows(rows.dim(), &[rows.values().len(), grad_rows.len()])?;
+        grad_rows.fill(f32::NAN);
+        let (len, dim, sets) = (rows.len() as u64, rows.dim() as u64, lend_sets(sets));
+        let (vectors, grad, grad_rows) = (rows.values().as_ptr(), grad.as_ptr(), grad_rows.as_mut_ptr());
+        call(services, |host| {
+            // SAFETY: `grad` has a row per set, `grad_rows` one per vector, and every set has rows of `vectors`.
+            unsafe { vjp(self.instance.raw, len, dim, vectors, &sets, grad, grad_rows, host) }
+        })
+    }
+}
+
+impl ForeignComposer {
+    fn without_gradients(&self) -> Error {
+        Error::new(format!("the composer `{}` has no gradients", self.instance.component.name))
     }
 }
 
@@ -79,11 +130,22 @@ fn require_rows(dim: usize, lens: &[usize]) -> Result<u64> {
     Ok((lens[0] / dim) as u64)
 }
 
+/// Whether the sets are of these rows, none of them empty, and `numbers` is a row for each.
+fn require_sets(rows: Embeddings<'_>, sets: &Sets, numbers: usize) -> Result<()> {
+    if numbers != sets.len() * rows.dim() {
+        return Err(Error::new(format!("{numbers} numbers are not {} rows of {}", sets.len(), rows.dim())));
+    }
+    if sets.iter().any(|set| set.last().is_none_or(|&last| last as usize >= rows.len())) {
+        return Err(Error::new(format!("a set is empty or names a row that {} rows do not have", rows.len())));
+    }
+    Ok(())
+}
+
 /// What a clusterer on the other side takes a composer as.
 pub(super) fn lend_composer(composer: Option<&dyn Composer>) -> Result<Option<RawInstance>> {
     let Some(composer) = composer else { return Ok(None) };
     let foreign = composer
         .as_foreign()
         .ok_or_else(|| Error::new("only a composer that was created as a component can cross to a clusterer"))?;
-    Ok(Some(foreign.0.lend()))
+    Ok(Some(foreign.instance.lend()))
 }

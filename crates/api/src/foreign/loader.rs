@@ -1,75 +1,72 @@
 //! A loader of some library.
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
-
 use super::services::call;
 use super::{foreign, required};
 use crate::abi::*;
-use crate::guard::catch;
-use crate::raw::lend_optional;
-use crate::{Batches, Error, LoadRequest, Loader, Result, Services};
+use crate::arrow::{ArrowArrayStream, ArrowSchema, Stream};
+use crate::raw::{lend, lend_optional};
+use crate::{Description, Error, LoadRequest, Loader, Result, Services};
 
 foreign! {
     /// A [`Loader`] of some library.
     ForeignLoader, Loader, RawLoaderMethods
 }
 
+/// Lets `call` hand the request to the other side.
+fn with_request<R>(request: &LoadRequest<'_>, call: impl FnOnce(&RawLoadRequest) -> Result<R>) -> Result<R> {
+    let path = match request.path {
+        None => None,
+        Some(path) => {
+            Some(path.to_str().ok_or_else(|| Error::new(format!("the path {} is not UTF-8", path.display())))?)
+        }
+    };
+    let columns = request.columns.iter();
+    let columns: Vec<RawColumn> =
+        columns.map(|(name, source)| RawColumn { name: lend(name), source: lend(source) }).collect();
+    call(&RawLoadRequest {
+        size: size_of::<RawLoadRequest>() as u32,
+        reserved: 0,
+        path: lend_optional(path),
+        columns: columns.as_ptr(),
+        column_count: columns.len() as u64,
+    })
+}
+
 impl Loader for ForeignLoader {
-    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Batches> {
-        let path = match request.path {
-            None => None,
-            Some(path) => Some(
-                path.to_str().ok_or_else(|| Error::new(format!("the path {} is not UTF-8", path.display())))?,
-            ),
-        };
-        let raw = RawLoadRequest {
-            size: size_of::<RawLoadRequest>() as u32,
-            reserved: 0,
-            path: lend_optional(path),
-            embedding: lend_optional(request.embedding),
-            truth: lend_optional(request.truth),
-            trial: lend_optional(request.trial),
-            id: lend_optional(request.id),
-            preference: lend_optional(request.preference),
-        };
-        let load = required(self.methods().load, "load")?;
-        let mut stream = FFI_ArrowArrayStream::empty();
-        call(services, |host| {
-            // SAFETY: the arguments are as `RawLoaderMethods::load` says.
-            unsafe { load(self.0.raw, &raw, host, &mut stream) }
-        })?;
-        Ok(Box::new(Checked(catch(|| Ok(StreamReader::try_new(stream)?))?)))
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
+        let load = required(self.methods.load, "load")?;
+        with_request(request, |request| {
+            let mut stream = ArrowArrayStream::empty();
+            call(services, |host| {
+                // SAFETY: the arguments are as `RawLoaderMethods::load` says.
+                unsafe { load(self.instance.raw, request, host, &mut stream) }
+            })?;
+            // SAFETY: a loader's stream follows the Arrow C stream interface.
+            unsafe { Stream::from_raw(stream) }
+        })
     }
-}
 
-/// Arrow's reader of streams, under the name that all versions have.
-#[expect(clippy::allow_attributes, reason = "an expectation would not be met by all versions")]
-#[allow(deprecated, reason = "the other name is from version 60.1")]
-type StreamReader = arrow_array::ffi_stream::ArrowArrayStreamReader;
-
-/// Batches of another library, each found well-formed before it is handed on.
-struct Checked(StreamReader);
-
-impl Iterator for Checked {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        // Arrow asserts what it expects of a structure's shape, and trusts its content.
-        let next = catch(|| {
-            let batch = self.0.next().transpose()?;
-            for column in batch.iter().flat_map(RecordBatch::columns) {
-                column.to_data().validate_full()?;
-            }
-            Ok(batch)
-        });
-        next.map_err(|error| ArrowError::ComputeError(error.to_string())).transpose()
-    }
-}
-
-impl RecordBatchReader for Checked {
-    fn schema(&self) -> SchemaRef {
-        self.0.schema()
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
+        let Some(describe) = self.methods.describe else { return Ok(None) };
+        with_request(request, |request| {
+            let mut out = RawDescription {
+                size: size_of::<RawDescription>() as u32,
+                reserved: 0,
+                rows: ROWS_UNKNOWN,
+                dim: 0,
+                columns: ArrowSchema::empty(),
+            };
+            call(services, |host| {
+                // SAFETY: the arguments are as `RawLoaderMethods::describe` says.
+                unsafe { describe(self.instance.raw, request, host, &mut out) }
+            })?;
+            let RawDescription { rows, dim, columns, .. } = out;
+            let described = Description {
+                rows: Some(rows).filter(|rows| *rows != ROWS_UNKNOWN),
+                dim: Some(dim as usize).filter(|dim| *dim > 0),
+                columns,
+            };
+            Ok(Some(described).filter(|described| !described.columns.is_released()))
+        })
     }
 }

@@ -4,10 +4,13 @@
  * Ownership. Nobody frees what it did not allocate. A pointer in an argument is borrowed for the duration of the call;
  *   Arrow structures carry their producer's `release`; instances end by their component's `destroy`.
  * Threads. Every function may be called from any thread, and the functions of one instance from several threads at once.
- * Errors. A function that fails hands a text to CompflowHost.error and returns COMPFLOW_STATUS_ERROR. No exception and
- *   no longjmp leaves a function.
- * Growth. Structures that begin with `size` grow at the end only. `size` is what the maker of the value was compiled
- *   with; a reader looks at a later field only if `size` covers it. Reserved fields are zero.
+ * Errors. A function that fails hands a CompflowError to CompflowHost.error and returns COMPFLOW_STATUS_ERROR. No
+ *   exception and no longjmp leaves a function.
+ * Growth. Structures that begin with `size` grow at the end only, by whole fields. `size` is what the maker of the value
+ *   was compiled with; a reader looks at a later field only if `size` covers it, and a writer of a result assigns a later
+ *   field only if the `size` that it was handed covers it. Nobody ever copies a whole structure over one that the other
+ *   side allocated. Structures without `size` never change.
+ * Reserved fields are zero; another value is refused.
  * Null. A pointer is not null unless its comment says so; a sequence of length zero may have any pointer. Text is
  *   UTF-8 without a terminating zero.
  *

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 COMPFLOW_EXPORT extern const CompflowAbi COMPFLOW_ABI;
-COMPFLOW_EXPORT const CompflowLibrary *compflow_library(CompflowTextFn sink, void *sink_ctx);
+COMPFLOW_EXPORT const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx);
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#define FLAGS 0
+
 static const char NAME[] = "plugin_name";
 static const char SUMMARY[] = "the nearest of examples that are far from one another";
 static const char DOCUMENTATION[] =
@@ -36,9 +38,16 @@ static int32_t destroy(void *instance, const CompflowHost *host) {
   return COMPFLOW_STATUS_OK;
 }
 
-static uint64_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree) {
-  (void)instance, (void)dim, (void)degree;
-  return rows * (sizeof(double) * 2 + sizeof(uint32_t) * 4);
+/* What `cluster` allocates for every example, and what the result is copied to. */
+static uint64_t bytes_for(uint64_t rows) {
+  return compflow_times(rows, 2 * sizeof(double) + 6 * sizeof(uint32_t) + 4 * sizeof(uint64_t));
+}
+
+static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
+                      uint64_t *bytes) {
+  (void)instance, (void)dim, (void)degree, (void)host;
+  *bytes = bytes_for(rows);
+  return COMPFLOW_STATUS_OK;
 }
 
 static double norm(const float *vector, uint64_t dim) {
@@ -89,49 +98,43 @@ static int32_t work(uint64_t k, const CompflowTask *task, const CompflowHost *ho
 }
 
 /* The result as Arrow tables: a set of one cluster per example, and a row per cluster. */
-static int tables(uint64_t n, uint64_t k, const uint32_t *labels, const uint32_t *exemplars, const uint32_t *count,
-                  CompflowClustering *out) {
-  if (compflow_table_begin(&out->assignments, n, 1)) return -1;
-  if (compflow_table_sets(&out->assignments, "clusters", count, labels)) return -1;
-  if (compflow_table_begin(&out->clusters, k, 2)) return -1;
-  if (compflow_table_sets(&out->clusters, "clusters", count, count)) return -1;
-  if (compflow_table_sets(&out->clusters, "exemplars", count, exemplars)) return -1;
-  if (compflow_table_begin(&out->trace, 0, 1)) return -1;
-  return compflow_table_doubles(&out->trace, "objective", NULL);
+static int tables(uint64_t n, uint64_t k, const uint32_t *labels, const uint32_t *exemplars, const uint64_t *begins,
+                  const uint32_t *numbers, CompflowClustering *found) {
+  int problem = compflow_table_begin(&found->assignments, n, 1);
+  if (!problem) problem = compflow_table_sets(&found->assignments, "clusters", begins, labels);
+  if (!problem) problem = compflow_table_begin(&found->clusters, k, 2);
+  if (!problem) problem = compflow_table_sets(&found->clusters, "clusters", begins, numbers);
+  if (!problem) problem = compflow_table_sets(&found->clusters, "exemplars", begins, exemplars);
+  return problem;
 }
 
 static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
   uint64_t n = task->rows, k = ((Instance *)instance)->k;
-  if (k > n) return compflow_fail(host, "`k` = %llu is more than the %llu examples", (unsigned long long)k, (unsigned long long)n);
-  if (memory(instance, n, task->dim, task->degree) > host->memory)
-    return compflow_fail(host, "needs %llu bytes of memory, over the budget of %llu",
-                         (unsigned long long)memory(instance, n, task->dim, task->degree), (unsigned long long)host->memory);
-  double *norms = malloc(n * sizeof *norms), *nearest = malloc(n * sizeof *nearest);
-  uint32_t *labels = malloc(n * sizeof *labels), *exemplars = malloc(n * sizeof *exemplars);
-  uint32_t *count = malloc((n + 1) * sizeof *count); /* 0, 1, 2, …: where sets of one begin */
-  int32_t status = COMPFLOW_STATUS_ERROR;
+  if (k > n)
+    return compflow_fail_parameter(host, "k", "= %llu is more than the %llu examples", (unsigned long long)k,
+                                   (unsigned long long)n);
+  int32_t status = compflow_require_memory(host, bytes_for(n), "cluster fewer examples");
+  if (status) return status;
+  double *norms = compflow_alloc(n, sizeof *norms), *nearest = compflow_alloc(n, sizeof *nearest);
+  uint32_t *labels = compflow_alloc(n, sizeof *labels), *exemplars = compflow_alloc(n, sizeof *exemplars);
+  uint32_t *numbers = compflow_alloc(n, sizeof *numbers); /* 0, 1, 2, …: what the clusters are called */
+  uint64_t *begins = compflow_alloc(compflow_add(n, 1), sizeof *begins); /* likewise: where sets of one begin */
   CompflowClustering found;
-  memset(&found, 0, sizeof found);
-  if (!norms || !nearest || !labels || !exemplars || !count) {
-    status = compflow_no_memory(host);
-    goto end;
+  compflow_clustering_begin(&found);
+  if (!norms || !nearest || !labels || !exemplars || !numbers || !begins) status = compflow_no_memory(host);
+  if (!status) status = work(k, task, host, norms, nearest, labels, exemplars, &found.objective);
+  if (!status) {
+    for (uint64_t at = 0; at <= n; at++) begins[at] = at;
+    for (uint64_t at = 0; at < n; at++) numbers[at] = (uint32_t)at;
+    found.converged = 1;
+    found.iterations = k;
+    int problem = tables(n, k, labels, exemplars, begins, numbers, &found);
+    if (problem) status = compflow_fail_table(host, problem);
   }
-  status = work(k, task, host, norms, nearest, labels, exemplars, &found.objective);
-  if (status) goto end;
-  for (uint64_t at = 0; at <= n; at++) count[at] = (uint32_t)at;
-  found.size = out->size;
-  found.converged = 1;
-  found.iterations = k;
-  if (tables(n, k, labels, exemplars, count, &found)) {
-    compflow_table_release(&found.assignments);
-    compflow_table_release(&found.clusters);
-    compflow_table_release(&found.trace);
-    status = compflow_no_memory(host);
-    goto end;
-  }
-  *out = found;
-end:
-  free(norms), free(nearest), free(labels), free(exemplars), free(count);
+  /* Field by field: the caller's structure may be older than this one. */
+  if (!status) compflow_clustering_give(out, &found);
+  compflow_clustering_release(&found);
+  free(norms), free(nearest), free(labels), free(exemplars), free(numbers), free(begins);
   return status;
 }
 

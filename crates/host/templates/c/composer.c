@@ -2,6 +2,8 @@
 
 #include "compflow_util.h"
 
+#define FLAGS COMPFLOW_HAS_GRADIENTS /* 0 if there is no `vjp` */
+
 static const char NAME[] = "plugin_name";
 static const char SUMMARY[] = "a multiple of the sum";
 static const char DOCUMENTATION[] = "`g(a, b) = scale * (a + b)`.";

@@ -2,7 +2,7 @@
 static const CompflowComponent COMPONENT = {
     .size = sizeof COMPONENT,
     .kind = PLUGIN_KIND,
-    .flags = PLUGIN_FLAGS,
+    .flags = FLAGS,
     .name = COMPFLOW_TEXT(NAME),
     .summary = COMPFLOW_TEXT(SUMMARY),
     .documentation = COMPFLOW_TEXT(DOCUMENTATION),
@@ -24,7 +24,7 @@ static const CompflowLibrary LIBRARY = {
 
 const CompflowAbi COMPFLOW_ABI = {COMPFLOW_MAGIC, COMPFLOW_ABI_VERSION, sizeof(CompflowLibrary)};
 
-const CompflowLibrary *compflow_library(CompflowTextFn sink, void *sink_ctx) {
+const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx) {
   (void)sink, (void)sink_ctx; /* would take the reason if there were none to describe */
   return &LIBRARY;
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#define FLAGS COMPFLOW_NEEDS_PATH
+
 static const char NAME[] = "plugin_name";
 static const char SUMMARY[] = "lines of text: a label, then the numbers of an embedding";
 static const char DOCUMENTATION[] =
@@ -11,11 +13,13 @@ static const char DOCUMENTATION[] =
     "called `embedding` and `label`.";
 static const char SCHEMA[] = "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {}}";
 
+static char NOTHING; /* stands for an instance that has nothing to remember */
+
 static int32_t create(CompflowStr params, const CompflowHost *host, void **instance) {
   CompflowParam param;
   const char *at = NULL;
   if (compflow_next_param(params, &at, &param)) return compflow_unknown(host, &param);
-  *instance = NULL; /* there is nothing to remember */
+  *instance = &NOTHING;
   return COMPFLOW_STATUS_OK;
 }
 
@@ -36,7 +40,7 @@ static int32_t parse(Lines *lines, char *line, uint64_t number, const CompflowHo
   long long label = strtoll(here, &end, 10);
   if (end == here) {
     while (*here == ' ' || *here == '\t' || *here == '\r' || *here == '\n') here++;
-    return *here ? compflow_fail(host, "line %llu: does not begin with a whole number", (unsigned long long)number) : 0;
+    return *here ? compflow_fail_data(host, "line %llu: does not begin with a whole number", (unsigned long long)number) : 0;
   }
   uint64_t dim = 0;
   for (here = end;; here = end, dim++) {
@@ -53,10 +57,12 @@ static int32_t parse(Lines *lines, char *line, uint64_t number, const CompflowHo
     lines->values[lines->rows * lines->dim + dim] = value;
   }
   while (*here == ' ' || *here == '\t' || *here == '\r' || *here == '\n') here++;
-  if (*here) return compflow_fail(host, "line %llu: `%.20s` is not a number", (unsigned long long)number, here);
+  if (*here)
+    return compflow_fail_data(host, "line %llu: `%.*s` is not a number", (unsigned long long)number,
+                              compflow_shown(here, strlen(here), 20), here);
   if (lines->rows == 0) lines->dim = dim;
   if (dim == 0 || dim != lines->dim)
-    return compflow_fail(host, "line %llu: has %llu numbers, and the first line has %llu", (unsigned long long)number,
+    return compflow_fail_data(host, "line %llu: has %llu numbers, and the first line has %llu", (unsigned long long)number,
                          (unsigned long long)dim, (unsigned long long)lines->dim);
   lines->labels[lines->rows++] = label;
   return 0;
@@ -68,24 +74,33 @@ static int32_t read_lines(Lines *lines, CompflowStr path, const CompflowHost *ho
   memcpy(name, path.ptr, path.len);
   name[path.len] = 0;
   FILE *file = fopen(name, "r");
-  if (!file) return compflow_fail(host, "%s: %s", name, strerror(errno));
+  if (!file) return compflow_fail_data(host, "%s: %s", name, strerror(errno));
   int32_t status = 0;
   for (uint64_t number = 1; !status && fgets(line, sizeof line, file); number++)
-    status = parse(lines, line, number, host);
+    status = strlen(line) < sizeof line - 1
+                 ? parse(lines, line, number, host)
+                 : compflow_fail_data(host, "line %llu: is longer than 65534 bytes", (unsigned long long)number);
   fclose(file);
-  return status || lines->rows ? status : compflow_fail(host, "%s: there are no lines", name);
+  return status || lines->rows ? status : compflow_fail_data(host, "%s: there are no lines", name);
 }
 
-static int is(CompflowStr text, const char *word) {
-  return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
-}
-
-/* Adds the wanted column under compflow's name; -1 without memory, 1 if there is no such column. */
-static int column(CompflowTable *table, const char *name, CompflowStr source, const Lines *lines) {
-  if (!source.ptr) return 0; /* not wanted */
-  if (is(source, "embedding")) return compflow_table_vectors(table, name, lines->dim, lines->values);
-  if (is(source, "label")) return compflow_table_integers(table, name, lines->labels);
-  return 1;
+/* Adds a column that was asked for, under the name of the request; 0, or the status to return. */
+static int32_t add(CompflowTable *table, const CompflowColumn *wanted, const Lines *lines, const CompflowHost *host) {
+  const char *source = (const char *)wanted->source.ptr;
+  int problem;
+  char *name = compflow_alloc(compflow_add(wanted->name.len, 1), 1); /* terminated, as Arrow wants it */
+  if (!name) return compflow_no_memory(host);
+  memcpy(name, wanted->name.ptr, wanted->name.len);
+  name[wanted->name.len] = 0;
+  if (compflow_is(wanted->source, "embedding")) problem = compflow_table_vectors(table, name, lines->dim, lines->values);
+  else if (compflow_is(wanted->source, "label")) problem = compflow_table_integers(table, name, lines->labels);
+  else problem = 1;
+  free(name);
+  if (problem == 1)
+    return compflow_fail_column(host, wanted->name, "there are `embedding` and `label`",
+                                "names the column `%.*s`, which is not in the file",
+                                compflow_shown(source, wanted->source.len, 80), source);
+  return problem ? compflow_fail_table(host, problem) : COMPFLOW_STATUS_OK;
 }
 
 static int32_t load(void *instance, const CompflowLoadRequest *request, const CompflowHost *host,
@@ -95,16 +110,13 @@ static int32_t load(void *instance, const CompflowLoadRequest *request, const Co
   CompflowTable table;
   memset(&table, 0, sizeof table);
   int32_t status = read_lines(&lines, request->path, host);
-  if (!status && compflow_table_begin(&table, lines.rows, 4)) status = compflow_no_memory(host);
-  const char *names[] = {"embedding", "truth", "trial", "id"};
-  CompflowStr sources[] = {request->embedding, request->truth, request->trial, request->id};
-  for (int at = 0; at < 4 && !status; at++) {
-    int added = column(&table, names[at], sources[at], &lines);
-    if (added < 0) status = compflow_no_memory(host);
-    if (added > 0)
-      status = compflow_fail(host, "no column `%.*s`; there are `embedding` and `label`", (int)sources[at].len,
-                             (const char *)sources[at].ptr);
+  if (!status && request->column_count > UINT32_MAX) status = compflow_fail(host, "too many columns are asked for");
+  if (!status) {
+    int problem = compflow_table_begin(&table, lines.rows, (uint32_t)request->column_count);
+    if (problem) status = compflow_fail_table(host, problem);
   }
+  for (uint64_t at = 0; at < request->column_count && !status; at++)
+    status = add(&table, &request->columns[at], &lines, host);
   if (status) compflow_table_release(&table);
   else if (compflow_stream(out, &table)) status = compflow_no_memory(host);
   free(lines.labels), free(lines.values);

@@ -39,9 +39,9 @@ impl Component for PluginType {
 }
 
 impl Clusterer for PluginType {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> u64 {
+    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
         // The points (if the space normalises them), and a distance and a label per example.
-        (rows * (dim * 4 + 8 + 4)) as u64
+        Ok((rows as u64).saturating_mul((dim as u64).saturating_mul(4).saturating_add(8 + 4)))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {

@@ -38,7 +38,14 @@ impl Component for PluginType {
 }
 
 impl Composer for PluginType {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
             *out = self.0.scale * (left + right);
         }
@@ -53,6 +60,7 @@ impl Composer for PluginType {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         for ((grad, left), right) in grad.iter().zip(grad_left).zip(grad_right) {
             *left = self.0.scale * grad;
@@ -75,7 +83,12 @@ mod tests {
         let made = component.create(r#"{"scale": 2.0}"#, &Services::none()).unwrap();
         let composer = ForeignComposer::try_from(made).unwrap();
         let mut out = [0.0; 4];
-        composer.compose(2, &[1.0, 2.0, 3.0, 4.0], &[0.0, 1.0, 0.0, 1.0], &mut out).unwrap();
+        let (left, right) = ([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 1.0]);
+        composer.compose(2, &left, &right, &mut out, &Services::none()).unwrap();
         assert_eq!(out, [2.0, 6.0, 6.0, 10.0]);
+        let (mut to_left, mut to_right) = ([0.0; 2], [0.0; 2]);
+        let grad = [1.0, -1.0];
+        composer.vjp(2, &left[..2], &right[..2], &grad, &mut to_left, &mut to_right, &Services::none()).unwrap();
+        assert_eq!((to_left, to_right), ([2.0, -2.0], [2.0, -2.0]));
     }
 }

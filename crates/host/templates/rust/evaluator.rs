@@ -2,7 +2,9 @@
 
 #![deny(unsafe_code)]
 
-use compflow_api::{Component, Evaluator, Metric, NoParams, Result, Services, Sets, export_library, register};
+use compflow_api::{
+    Component, Evaluation, Evaluator, Flags, Metric, NoParams, Result, Services, export_library, register,
+};
 
 export_library!();
 
@@ -14,6 +16,7 @@ impl Component for PluginType {
     const SUMMARY: &'static str = "pairs on which both agree whether they have a label in common";
     const DOCUMENTATION: &'static str =
         "The share of pairs of examples of which truth and prediction agree whether the two have a label in common.";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH; // an evaluator without it also runs where nobody knows the truth
     type Params = NoParams;
 
     fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
@@ -28,10 +31,11 @@ fn meet(a: &[u32], b: &[u32]) -> bool {
 
 impl Evaluator for PluginType {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::larger("plugin_name")]
+        vec![Metric::share("plugin_name")]
     }
 
-    fn evaluate(&self, truth: &Sets, predicted: &Sets, services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, evaluation: &Evaluation<'_>, services: &Services<'_>) -> Result<Vec<f64>> {
+        let (truth, predicted) = (evaluation.truth()?, evaluation.predicted);
         let n = truth.len();
         let mut agree = 0u64;
         for i in 0..n {
@@ -48,7 +52,7 @@ impl Evaluator for PluginType {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{ForeignEvaluator, Registration};
+    use compflow_api::{ForeignEvaluator, Registration, Sets};
 
     use super::*;
 
@@ -59,7 +63,8 @@ mod tests {
         let made = component.create("{}", &Services::none()).unwrap();
         let evaluator = ForeignEvaluator::try_from(made).unwrap();
         let score = |predicted: &Sets| {
-            evaluator.evaluate(&Sets::singletons(&[0, 0, 1]), predicted, &Services::none()).unwrap()[0]
+            let truth = Sets::singletons(&[0, 0, 1]);
+            evaluator.evaluate(&Evaluation::new(predicted, &truth), &Services::none()).unwrap()[0]
         };
         assert_eq!(score(&Sets::singletons(&[5, 5, 2])), 1.0);
         assert_eq!(score(&Sets::from_iter([vec![0], vec![0, 1], vec![1]])), 2.0 / 3.0);

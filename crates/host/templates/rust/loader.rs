@@ -2,12 +2,9 @@
 
 #![deny(unsafe_code)]
 
-use std::sync::Arc;
-
-use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, RecordBatchIterator};
 use compflow_api::{
-    Batches, Component, Error, Flags, LoadRequest, Loader, NoParams, Result, Services, export_library, register,
+    Column, Component, Error, Flags, LoadRequest, Loader, NoParams, Result, Services, Stream, Table, export_library,
+    register,
 };
 
 export_library!();
@@ -28,61 +25,88 @@ impl Component for PluginType {
     }
 }
 
-/// Labels and embeddings, in the order of the lines.
-fn parse(text: &str) -> Result<(Vec<i64>, Vec<Vec<f32>>)> {
-    let (mut labels, mut rows) = (Vec::new(), Vec::<Vec<f32>>::new());
+/// What the lines say, in their order.
+#[derive(Debug, PartialEq)]
+struct Lines {
+    labels: Vec<i64>,
+    /// Length of an embedding.
+    dim: usize,
+    /// Embedding after embedding.
+    values: Vec<f32>,
+}
+
+fn parse(text: &str) -> Result<Lines> {
+    let mut lines = Lines { labels: Vec::new(), dim: 0, values: Vec::new() };
     for (at, line) in text.lines().enumerate() {
-        let wrong = |what: String| Error::new(format!("line {}: {what}", at + 1));
+        let wrong = |what: String| Error::data(format!("line {}: {what}", at + 1));
         let mut words = line.split_whitespace();
         let Some(label) = words.next() else { continue };
-        labels.push(label.parse().map_err(|_| wrong(format!("`{label}` is not a whole number")))?);
-        let numbers = words.map(|word| word.parse().map_err(|_| wrong(format!("`{word}` is not a number"))));
-        rows.push(numbers.collect::<Result<_>>()?);
-        let (length, first) = (rows[rows.len() - 1].len(), rows[0].len());
-        if length != first || length == 0 {
-            return Err(wrong(format!("has {length} numbers, and the first line has {first}")));
+        let before = lines.values.len();
+        for word in words {
+            lines.values.push(word.parse().map_err(|_| wrong(format!("`{word}` is not a number")))?);
         }
+        let dim = lines.values.len() - before;
+        if lines.labels.is_empty() {
+            lines.dim = dim;
+        }
+        if dim != lines.dim || dim == 0 {
+            return Err(wrong(format!("has {dim} numbers, and the first line has {}", lines.dim)));
+        }
+        lines.labels.push(label.parse().map_err(|_| wrong(format!("`{label}` is not a whole number")))?);
     }
-    if rows.is_empty() {
-        return Err(Error::new("there are no lines"));
+    if lines.labels.is_empty() {
+        return Err(Error::data("there are no lines"));
     }
-    Ok((labels, rows))
+    Ok(lines)
 }
 
 impl Loader for PluginType {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Batches> {
+    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
         let path = request.path.ok_or_else(|| Error::new("needs a path"))?;
-        let text = std::fs::read_to_string(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
-        let (labels, rows) = parse(&text)?;
+        let about = |error: Error| error.context(path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| about(Error::data(error)))?;
+        let lines = parse(&text).map_err(about)?;
         // The wanted columns under compflow's names, and no others.
-        let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
-        for (name, source) in request.columns() {
-            columns.push(match source {
-                "embedding" => {
-                    let values = rows.iter().map(|row| Some(row.iter().copied().map(Some)));
-                    let width = rows[0].len() as i32;
-                    let array = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(values, width);
-                    (name, Arc::new(array))
-                }
-                "label" => (name, Arc::new(Int64Array::from(labels.clone()))),
-                other => return Err(Error::new(format!("no column `{other}`; there are `embedding` and `label`"))),
-            });
+        let mut table = Table::new();
+        for &(name, source) in request.columns {
+            let column = match source {
+                "embedding" => Column::Vectors { width: lines.dim, values: lines.values.clone() },
+                "label" => Column::Integers(lines.labels.clone()),
+                other => return Err(Error::column(name, other, path.display(), ["embedding", "label"])),
+            };
+            table.push((name.to_owned(), column));
         }
-        let batch = RecordBatch::try_from_iter(columns)?;
-        let schema = batch.schema();
-        Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+        Stream::of(table) // `Stream::from_tables` reads on as tables are asked for
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::{ForeignLoader, Registration};
+
     use super::*;
 
     #[test]
     fn lines_are_labels_and_embeddings() {
-        assert_eq!(parse("1 0.5 2\n\n-3 1 0\n").unwrap(), (vec![1, -3], vec![vec![0.5, 2.0], vec![1.0, 0.0]]));
+        let lines = Lines { labels: vec![1, -3], dim: 2, values: vec![0.5, 2.0, 1.0, 0.0] };
+        assert_eq!(parse("1 0.5 2\n\n-3 1 0\n").unwrap(), lines);
         let refused = |text: &str| parse(text).unwrap_err().to_string();
         assert_eq!(refused("1 0.5\n1 0.5 2"), "line 2: has 2 numbers, and the first line has 1");
         assert_eq!(refused("one 2"), "line 1: `one` is not a whole number");
+    }
+
+    /// As the host would use it, across the boundary.
+    #[test]
+    fn wanted_columns_are_loaded_and_others_refused() {
+        let component = Registration::loader::<PluginType>().component().unwrap();
+        let loader = ForeignLoader::try_from(component.create("{}", &Services::none()).unwrap()).unwrap();
+        let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/points.txt"));
+        let load = |columns: &[(&str, &str)]| {
+            loader.load(&LoadRequest { path: Some(path), columns }, &Services::none())
+        };
+        let tables: Vec<Table> = load(&[("truth", "label")]).unwrap().collect::<Result<_>>().unwrap();
+        assert_eq!(tables, [[("truth".to_owned(), Column::Integers(vec![0, 0, 0, 0, 1, 1, 1, 1]))]]);
+        let refused = load(&[("id", "lable")]).unwrap_err();
+        assert!(refused.to_string().contains("did you mean `label`?"), "{refused}");
     }
 }

@@ -1,6 +1,6 @@
 //! Composition functions as plain loops in f64.
 
-use compflow_api::{Composer, Result};
+use compflow_api::{Composer, Result, Services};
 
 use super::examples;
 
@@ -95,7 +95,14 @@ fn narrow(to: &mut [f32], from: &[f64]) {
 }
 
 impl Composer for Plain {
-    fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         for ((left, right), out) in
             left.chunks_exact(dim).zip(right.chunks_exact(dim)).zip(out.chunks_exact_mut(dim))
         {
@@ -112,6 +119,7 @@ impl Composer for Plain {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         let inputs = left.chunks_exact(dim).zip(right.chunks_exact(dim)).zip(grad.chunks_exact(dim));
         let outputs = grad_left.chunks_exact_mut(dim).zip(grad_right.chunks_exact_mut(dim));

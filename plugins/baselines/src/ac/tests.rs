@@ -195,7 +195,7 @@ fn works_across_the_boundary() {
     let task = Task::new(Embeddings::new(&values, 3));
     let expected = found(&values, 3, by_k(Linkage::Average, 9));
     assert_eq!(ac.cluster(&task, &Services::none()).unwrap(), expected);
-    assert!(ac.memory(180, 3, 1) > 180 * 179 / 2 * 8);
+    assert!(ac.memory(180, 3, 1).unwrap() > 180 * 179 / 2 * 8);
 
     for preset in ["paper", "authors-code"] {
         let ac = create(&format!(r#"{{"preset": "{preset}"}}"#)).unwrap();
@@ -220,4 +220,19 @@ fn works_across_the_boundary() {
         refused(r#"{"k": 2, "linkage": "centroid"}"#),
         r#"`linkage` must be "ward" or "average" or "complete" or "single", found "centroid""#
     );
+}
+
+#[test]
+fn singletons_are_means_before_normalisation() {
+    let values = [10.0, 0.0, 0.0, 1.0, 20.0, 0.0, 0.0, 3.0];
+    let mut task = Task::new(Embeddings::new(&values, 2));
+    task.space.normalize = Normalize::L2;
+    let found =
+        Ac::new(by_k(Linkage::Ward, 2), &Services::none()).unwrap().cluster(&task, &Services::none()).unwrap();
+    found.check(&task).unwrap();
+    assert_eq!(
+        (&found.singletons.numbers[..], &found.singletons.vectors[..]),
+        (&[0, 1][..], &[15.0, 0.0, 0.0, 2.0][..])
+    );
+    assert_eq!(found.centroids, [1.0, 0.0, 0.0, 1.0]);
 }

@@ -221,7 +221,7 @@ fn works_across_the_boundary() {
     let task = Task::new(Embeddings::new(&values, 3));
     let direct = found(&values, 3, with_preference(Preference::Percentile("p10".to_owned())));
     assert_eq!(ap.cluster(&task, &Services::none()).unwrap(), direct);
-    assert!((8 * 3000 * 3000..9 * 3000 * 3000).contains(&ap.memory(3000, 32, 1)));
+    assert!((8 * 3000 * 3000..9 * 3000 * 3000).contains(&ap.memory(3000, 32, 1).unwrap()));
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.5 and below 1.0, found 1.0");
@@ -306,4 +306,23 @@ fn what_does_not_fit_into_32_bits_is_said() {
     assert!(warnings(&near, -1e-60)[0].starts_with("`preference` = -1e-60 is beyond 32 bits"));
     let warned = warnings(&[0.0, 1e-10, 1e20, 2e20], -1e40);
     assert!(warned[0].starts_with("1 pairs of examples that differ are 0 apart in 32 bits"), "{warned:?}");
+}
+
+#[test]
+fn a_preference_that_was_found_is_told() {
+    let (values, _) = examples::blobs(3, 8, 2, 5);
+    let told = |preference: Preference| {
+        let found = found(&values, 2, Params { preference, ..Params::default() });
+        found
+            .resolved
+            .iter()
+            .map(|(name, value)| (name.clone(), value.parse::<f64>().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let [(name, median)] = &told(Preference::default())[..] else { panic!() };
+    assert!(name == "preference" && *median < 0.0, "{median}");
+    let of = |preference: Preference| found(&values, 2, with_preference(preference)).assignments;
+    assert_eq!(of(Preference::Value(*median)), of(Preference::default()));
+    assert_eq!(told(Preference::Target(Target { k: 3 })).len(), 1);
+    assert!(told(Preference::Value(-5.0)).is_empty());
 }

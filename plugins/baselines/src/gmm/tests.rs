@@ -257,7 +257,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     let found = foreign.cluster(&task, &Services::none()).unwrap();
     let expected = cluster(&values, 3, &gmm(4, Variant::Bayes, Covariance::Diag), &Services::none()).unwrap();
     assert_eq!(found, expected);
-    assert!(foreign.memory(180, 3, 1) > 180 * 3 * 8);
+    assert!(foreign.memory(180, 3, 1).unwrap() > 180 * 3 * 8);
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");
@@ -301,4 +301,27 @@ fn a_regularisation_that_hides_the_data_is_said_to() {
         "{:?}",
         host.warnings()
     );
+}
+
+#[test]
+fn the_likelihood_is_that_of_the_components() {
+    let values = [1.0, 2.0, 4.0, 5.0];
+    let found = cluster(&values, 1, &gmm(1, Variant::Em, Covariance::Full), &Services::none()).unwrap();
+    // Mean 3, variance 2.5.
+    let variance = 2.5 + 1e-6;
+    let expected: f64 = values
+        .iter()
+        .map(|&x| -0.5 * ((std::f64::consts::TAU * variance).ln() + (f64::from(x) - 3.0).powi(2) / variance))
+        .sum();
+    let [(first, likelihood), (second, bic)] = &found.scalars[..] else { panic!("{:?}", found.scalars) };
+    assert_eq!((first.as_str(), second.as_str()), ("log_likelihood", "bic"));
+    assert!((likelihood - expected).abs() < 1e-9, "{likelihood} {expected}");
+    // A mean and a variance.
+    assert!((bic - (2.0 * 4f64.ln() - 2.0 * expected)).abs() < 1e-9, "{bic}");
+    assert!((likelihood / 4.0 - found.diagnostics.objective).abs() < 1e-6);
+
+    let bayes = cluster(&values, 1, &gmm(1, Variant::Bayes, Covariance::Full), &Services::none()).unwrap();
+    assert!(bayes.scalars.is_empty());
+    let parameters = |covariance| gmm(3, Variant::Em, covariance).free_parameters(4);
+    assert_eq!(KINDS.map(parameters), [14.0 + 30.0, 14.0 + 10.0, 14.0 + 12.0, 14.0 + 3.0]);
 }

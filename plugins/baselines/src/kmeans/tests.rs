@@ -263,7 +263,7 @@ fn works_across_the_boundary() {
     let (values, _) = examples::blobs(9, 50, 3, 8);
     let task = Task::new(Embeddings::new(&values, 3));
     assert_eq!(kmeans.cluster(&task, &Services::none()).unwrap(), found(&values, 3, params(9)));
-    assert!(kmeans.memory(450, 3, 1) > 450 * 3 * 4);
+    assert!(kmeans.memory(450, 3, 1).unwrap() > 450 * 3 * 4);
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");
@@ -273,4 +273,24 @@ fn works_across_the_boundary() {
         r#"`init` must be "k-means++" or "random", found "kmeans""#
     );
     assert_eq!(refused(r#"{"k": 2, "tol": -1}"#), "`tol` must be a number at least 0, found -1");
+}
+
+#[test]
+fn singletons_are_means_before_normalisation() {
+    let values = [10.0, 0.0, 0.0, 1.0, 20.0, 0.0, 0.0, 3.0];
+    let rows = Embeddings::new(&values, 2);
+    for normalize in [Normalize::None, Normalize::L2] {
+        let mut task = Task::new(rows);
+        task.space.normalize = normalize;
+        let found = KMeans(params(2)).cluster(&task, &Services::none()).unwrap();
+        found.check(&task).unwrap();
+        assert_eq!(found.singletons.numbers, [0, 1]);
+        if normalize == Normalize::None {
+            assert_eq!(found.singletons.vectors, found.centroids);
+        } else {
+            let first = found.assignments[0][0] as usize;
+            assert_eq!(found.singletons.vectors[2 * first..][..2], [15.0, 0.0]);
+            assert_eq!(found.singletons.vectors[2 * (1 - first)..][..2], [0.0, 2.0]);
+        }
+    }
 }

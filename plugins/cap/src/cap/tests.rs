@@ -12,7 +12,7 @@ use super::*;
 struct Sum;
 
 impl Composer for Sum {
-    fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(&self, _: usize, left: &[f32], right: &[f32], out: &mut [f32], _: &Services<'_>) -> Result<()> {
         out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
         Ok(())
     }
@@ -65,7 +65,7 @@ fn objective(task: &Task<'_>, found: &Clustering, preference: f64) -> f64 {
         if rows[..] == [row as u32] {
             return preference;
         }
-        let composed = task.compose_sets(task.embeddings, &Sets::from_iter([rows])).unwrap();
+        let composed = task.compose_sets(task.embeddings, &Sets::from_iter([rows]), &Services::none()).unwrap();
         -task.space.distance(&points[row * dim..][..dim], &composed)
     };
     found.assignments.iter().enumerate().map(value).sum()
@@ -81,7 +81,7 @@ fn optimum(task: &Task<'_>, preference: f64) -> f64 {
             .iter()
             .map(|set| set.iter().map(|&at| exemplars[at as usize]).collect::<Vec<_>>())
             .collect();
-        let composed = task.compose_sets(task.embeddings, &sets).unwrap();
+        let composed = task.compose_sets(task.embeddings, &sets, &Services::none()).unwrap();
         let nearest = |row: usize| {
             let distances =
                 composed.chunks_exact(dim).map(|c| task.space.distance(&points[row * dim..][..dim], c));
@@ -263,10 +263,12 @@ fn a_number_of_singletons_is_reached() {
 fn preferences_may_grow_with_the_examples() {
     let (values, _) = shapes(1.0, 0.1, 0.1, 3);
     let params = Params { preference: Preference::PerExample(PerExample { per_example: -2.0 / 80.0 }), ..at(0.0) };
-    assert_eq!(found(&task(&values, 3, 2), params.clone()), found(&task(&values, 3, 2), at(-2.0)));
+    let of_all = found(&task(&values, 3, 2), params.clone());
+    assert_eq!(Clustering { resolved: vec![], ..of_all }, found(&task(&values, 3, 2), at(-2.0)));
     // Only those that pass messages count.
     let of_subset = found(&task(&values, 3, 2), Params { subset: Some(40), ..params });
-    assert_eq!(of_subset, found(&task(&values, 3, 2), Params { subset: Some(40), ..at(-1.0) }));
+    let expected = found(&task(&values, 3, 2), Params { subset: Some(40), ..at(-1.0) });
+    assert_eq!(Clustering { resolved: vec![], ..of_subset }, expected);
 }
 
 #[test]
@@ -405,8 +407,15 @@ fn huge_and_tiny_values_do_not_overflow() {
 fn a_composer_that_fails_names_the_set() {
     struct Broken;
     impl Composer for Broken {
-        fn compose(&self, dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
-            Sum.compose(dim, left, right, out)?;
+        fn compose(
+            &self,
+            dim: usize,
+            left: &[f32],
+            right: &[f32],
+            out: &mut [f32],
+            services: &Services<'_>,
+        ) -> Result<()> {
+            Sum.compose(dim, left, right, out, services)?;
             out[0] = f32::NAN;
             Ok(())
         }
@@ -466,9 +475,9 @@ fn works_across_the_boundary() {
     let alone = Task { composer: None, ..task(&values, 3, 1) };
     assert_eq!(cap(u64::MAX).cluster(&alone, &Services::none()).unwrap(), found(&alone, at(-2.0)));
     // Kept, 1500 × 1.1 million similarities; or the composed vectors, and as many similarities as there is room for.
-    assert!((6_800_000_000..7_000_000_000).contains(&cap(u64::MAX).memory(1500, 32, 2)));
-    assert!((150_000_000..450_000_000).contains(&cap(400_000_000).memory(1500, 32, 2)));
-    assert!((800_000_000..1_000_000_000).contains(&cap(1_000_000_000).memory(1500, 32, 2)));
+    assert!((6_800_000_000..7_000_000_000).contains(&cap(u64::MAX).memory(1500, 32, 2).unwrap()));
+    assert!((150_000_000..450_000_000).contains(&cap(400_000_000).memory(1500, 32, 2).unwrap()));
+    assert!((800_000_000..1_000_000_000).contains(&cap(1_000_000_000).memory(1500, 32, 2).unwrap()));
 
     let refused = |params: &str| create(params, u64::MAX).unwrap_err().to_string();
     assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.0 and below 1.0, found 1.0");
@@ -484,4 +493,30 @@ fn works_across_the_boundary() {
         many.cluster(&alone, &Services::none()).unwrap_err().to_string(),
         "`preference.k` = 61 is more than the 60 examples"
     );
+}
+
+#[test]
+fn a_preference_that_was_found_is_told_and_leads_to_the_same() {
+    let (values, _) = shapes(1.0, 0.1, 0.1, 6);
+    let n = values.len() as f64 / 3.0;
+    let task = task(&values, 3, 2);
+    let median = Params::default();
+    let per_example =
+        Params { preference: Preference::PerExample(PerExample { per_example: -0.05 }), ..Params::default() };
+    for params in [median, target(3), per_example] {
+        let first = found(&task, params.clone());
+        let [(name, value)] = &first.resolved[..] else { panic!("{:?}", first.resolved) };
+        assert_eq!(name, "preference");
+        let value: f64 = value.parse().unwrap();
+        if matches!(params.preference, Preference::PerExample(_)) {
+            assert!((value + 0.05 * n).abs() < 1e-6 * n, "{value}");
+        }
+        // A search also settles the damping, and what it found may not come back with another.
+        if !matches!(params.preference, Preference::Target(_)) {
+            assert_eq!(found(&task, at(value)).assignments, first.assignments);
+        }
+        let of_subset = found(&task, Params { subset: Some(40), ..params });
+        assert_eq!(of_subset.resolved.len(), 1);
+    }
+    assert!(found(&task, at(-2.0)).resolved.is_empty());
 }

@@ -210,3 +210,16 @@ fn sets_without_examples_are_absent() {
         assert!(found.assignments.values().contains(&member));
     }
 }
+
+#[test]
+fn singletons_are_what_the_centres_are_composed_from() {
+    let planted = plant(Plain::Sum, 4, 2, 3, 6, 0.05, 2);
+    for normalize in [Normalize::None, Normalize::L2] {
+        let task = planted.task(normalize);
+        let found = cluster(&task, params(4), &Services::none()).unwrap();
+        assert_eq!(found.singletons.numbers, [0, 1, 2, 3]);
+        let rows = Embeddings::new(&found.singletons.vectors, 3);
+        let composed = task.compose_sets(rows, &found.clusters, &Services::none()).unwrap();
+        assert_eq!(composed, found.centroids);
+    }
+}

@@ -83,9 +83,17 @@ fn the_batch_does_not_change_the_result() {
         let at = from * P..to * P;
         let mut out = vec![0.0; at.len()];
         let (mut grad_left, mut grad_right) = (out.clone(), out.clone());
-        bilinear.compose(P, &left[at.clone()], &right[at.clone()], &mut out).unwrap();
+        bilinear.compose(P, &left[at.clone()], &right[at.clone()], &mut out, &Services::none()).unwrap();
         bilinear
-            .vjp(P, &left[at.clone()], &right[at.clone()], &grad[at], &mut grad_left, &mut grad_right)
+            .vjp(
+                P,
+                &left[at.clone()],
+                &right[at.clone()],
+                &grad[at],
+                &mut grad_left,
+                &mut grad_right,
+                &Services::none(),
+            )
             .unwrap();
         (out, grad_left, grad_right)
     };
@@ -102,8 +110,8 @@ fn the_batch_does_not_change_the_result() {
 fn nothing_composes_to_nothing() {
     let (_folder, path) = complete();
     let bilinear = open(&path).unwrap();
-    bilinear.compose(P, &[], &[], &mut []).unwrap();
-    bilinear.vjp(P, &[], &[], &[], &mut [], &mut []).unwrap();
+    bilinear.compose(P, &[], &[], &mut [], &Services::none()).unwrap();
+    bilinear.vjp(P, &[], &[], &[], &mut [], &mut [], &Services::none()).unwrap();
 }
 
 #[test]
@@ -114,7 +122,7 @@ fn biases_may_be_missing() {
     ];
     let mut out = [0.0];
     let (_folder, path) = file(&tensors);
-    open(&path).unwrap().compose(1, &[3.0], &[5.0], &mut out).unwrap();
+    open(&path).unwrap().compose(1, &[3.0], &[5.0], &mut out, &Services::none()).unwrap();
     assert_eq!(out, [2.0 * 3.0 + 2.0 * 5.0 + 10.0 * 15.0]);
 }
 
@@ -129,7 +137,7 @@ fn other_number_types_are_converted() {
         let (_folder, path) =
             file(&[("linear1.weight", dtype, &[1, 1], data.clone()), ("linear2.weight", dtype, &[1, 1], data)]);
         let mut out = [0.0];
-        open(&path).unwrap().compose(1, &[1.0], &[2.0], &mut out).unwrap();
+        open(&path).unwrap().compose(1, &[1.0], &[2.0], &mut out, &Services::none()).unwrap();
         assert_eq!(out, [-1.5 * 3.0 - 1.5 * 2.0], "{dtype:?}");
     }
 }
@@ -138,7 +146,10 @@ fn other_number_types_are_converted() {
 fn a_file_that_does_not_do_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let missing = open(&folder.path().join("none.safetensors")).unwrap_err().to_string();
-    assert!(missing.starts_with("`weights`: ") && missing.contains("none.safetensors: "), "{missing}");
+    assert!(
+        missing.starts_with("`weights` cannot be used: ") && missing.contains("none.safetensors: "),
+        "{missing}"
+    );
     let text = folder.path().join("text");
     std::fs::write(&text, "not weights at all").unwrap();
     let text = open(&text).unwrap_err().to_string();
@@ -147,17 +158,17 @@ fn a_file_that_does_not_do_says_why() {
 
 #[test]
 fn tensors_that_do_not_do_are_named() {
-    assert_eq!(refused(&[]), "`weights`: has no tensor `linear1.weight`; there are none");
+    assert_eq!(refused(&[]), "`weights` cannot be used: has no tensor `linear1.weight`; there are none");
     assert_eq!(
         refused(&[
             ("linear1.weight", Dtype::F32, &[P, P], weights(1)),
             ("linear2.wieght", Dtype::F32, &[P, P], weights(1)),
         ]),
-        "`weights`: has no tensor `linear2.weight`; there are `linear1.weight`, `linear2.wieght`"
+        "`weights` cannot be used: has no tensor `linear2.weight`; there are `linear1.weight`, `linear2.wieght`"
     );
     assert_eq!(
         refused(&[("linear1.weight", Dtype::F32, &[P * P], weights(1))]),
-        "`weights`: tensor `linear1.weight` must be square, found the shape [36]"
+        "`weights` cannot be used: tensor `linear1.weight` must be square, found the shape [36]"
     );
     assert_eq!(
         refused(&[
@@ -165,19 +176,19 @@ fn tensors_that_do_not_do_are_named() {
             ("linear2.weight", Dtype::F32, &[P, P], weights(1)),
             ("linear2.bias", Dtype::F32, &[1], bytes(&[0.0])),
         ]),
-        "`weights`: tensor `linear2.bias` must have the shape [6], found [1]"
+        "`weights` cannot be used: tensor `linear2.bias` must have the shape [6], found [1]"
     );
     assert_eq!(
         refused(&[("linear1.weight", Dtype::F32, &[1, 1], bytes(&[f32::NAN]))]),
-        "`weights`: tensor `linear1.weight` has the value NaN at 0"
+        "`weights` cannot be used: tensor `linear1.weight` has the value NaN at 0"
     );
     assert_eq!(
         refused(&[("linear1.weight", Dtype::F64, &[1, 1], 1e300f64.to_le_bytes().to_vec())]),
-        "`weights`: tensor `linear1.weight` has the value inf at 0"
+        "`weights` cannot be used: tensor `linear1.weight` has the value inf at 0"
     );
     assert_eq!(
         refused(&[("linear1.weight", Dtype::U8, &[1, 1], vec![1])]),
-        "`weights`: tensor `linear1.weight` must be F32, F64, F16 or BF16, found U8"
+        "`weights` cannot be used: tensor `linear1.weight` must be F32, F64, F16 or BF16, found U8"
     );
 }
 
@@ -186,9 +197,9 @@ fn another_dimension_is_an_error() {
     let (_folder, path) = complete();
     let bilinear = open(&path).unwrap();
     let text = "the composer's weights are for embeddings of length 6, found 2";
-    let composed = bilinear.compose(2, &[0.0; 6], &[0.0; 6], &mut [0.0; 6]);
+    let composed = bilinear.compose(2, &[0.0; 6], &[0.0; 6], &mut [0.0; 6], &Services::none());
     assert_eq!(composed.unwrap_err().to_string(), text);
-    let pulled = bilinear.vjp(2, &[0.0; 2], &[0.0; 2], &[0.0; 2], &mut [0.0; 2], &mut [0.0; 2]);
+    let pulled = bilinear.vjp(2, &[0.0; 2], &[0.0; 2], &[0.0; 2], &mut [0.0; 2], &mut [0.0; 2], &Services::none());
     assert_eq!(pulled.unwrap_err().to_string(), text);
 }
 
@@ -202,11 +213,14 @@ fn works_across_the_boundary() {
     assert_eq!(foreign.dim(), Some(P));
     let (rows, sets) = (numbers(5 * P, 1), Sets::all_up_to(5, 3));
     let rows = Embeddings::new(&rows, P);
-    assert_eq!(compose_sets(&foreign, rows, &sets).unwrap(), compose_sets(&direct, rows, &sets).unwrap());
+    assert_eq!(
+        compose_sets(&foreign, rows, &sets, &Services::none()).unwrap(),
+        compose_sets(&direct, rows, &sets, &Services::none()).unwrap()
+    );
     let grad = numbers(sets.len() * P, 2);
     assert_eq!(
-        compose_sets_vjp(&foreign, rows, &sets, &grad).unwrap(),
-        compose_sets_vjp(&direct, rows, &sets, &grad).unwrap()
+        compose_sets_vjp(&foreign, rows, &sets, &grad, &Services::none()).unwrap(),
+        compose_sets_vjp(&direct, rows, &sets, &grad, &Services::none()).unwrap()
     );
     let refused = component.create("{}", &Services::none()).unwrap_err();
     assert_eq!(refused.to_string(), "`weights` is missing");

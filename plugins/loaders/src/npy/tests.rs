@@ -1,13 +1,11 @@
 //! Tests of the loader `npy`, on files made by hand.
 
-use std::path::{Path, PathBuf};
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use compflow_api::{Host, Sets};
 
 use super::*;
-use crate::testing::{concat, load, load_with, refusal};
+use crate::testing::{concat, described_with, load, load_with, refusal, sets_of};
 
 /// Writes an array in the npy format.
 fn write(path: &Path, dtype: &str, fortran: bool, shape: &str, data: &[u8]) -> PathBuf {
@@ -22,7 +20,12 @@ fn write(path: &Path, dtype: &str, fortran: bool, shape: &str, data: &[u8]) -> P
 }
 
 fn request(path: &Path) -> LoadRequest<'_> {
-    LoadRequest { path: Some(path), embedding: Some("any"), ..Default::default() }
+    LoadRequest { path: Some(path), columns: &[("embedding", "any")] }
+}
+
+/// With true sets.
+fn labelled(path: &Path) -> LoadRequest<'_> {
+    LoadRequest { path: Some(path), columns: &[("embedding", "any"), ("truth", "any")] }
 }
 
 /// The numbers of all rows as f64.
@@ -37,8 +40,7 @@ fn truth(dtype: &str, shape: &str, data: &[u8]) -> Result<ArrayRef> {
     let path = write(&folder.path().join("x.npy"), "<f4", false, "(3, 2)", &[0; 24]);
     let labels = write(&folder.path().join("x.labels.npy"), dtype, false, shape, data);
     let params = format!(r#"{{"labels": {:?}}}"#, labels.parent().unwrap().join("{stem}.labels.npy"));
-    let request = LoadRequest { truth: Some("any"), ..request(&path) };
-    Ok(concat(&load::<Npy>(&params, &request, 1)?)["truth"].clone())
+    Ok(concat(&load::<Npy>(&params, &labelled(&path), 1)?)["truth"].clone())
 }
 
 #[test]
@@ -108,9 +110,9 @@ fn string_labels_lose_their_padding() {
 fn an_indicator_matrix_becomes_sets_and_may_leave_one_empty() {
     let expected = Sets::from_iter([vec![0, 2], vec![], vec![1]]);
     let found = truth("|b1", "(3, 3)", &[1, 0, 1, 0, 0, 0, 0, 1, 0]).unwrap();
-    assert_eq!(Sets::from_arrow(&found).unwrap(), expected);
+    assert_eq!(sets_of(&found), expected);
     let wide: Vec<u8> = [1, 0, 1, 0, 0, 0, 0, 1, 0].iter().flat_map(|value: &u32| value.to_le_bytes()).collect();
-    assert_eq!(Sets::from_arrow(&truth("<i4", "(3, 3)", &wide).unwrap()).unwrap(), expected);
+    assert_eq!(sets_of(&truth("<i4", "(3, 3)", &wide).unwrap()), expected);
     let error = truth("|u1", "(3, 1)", &[0, 1, 4]).unwrap_err().to_string();
     assert!(error.contains("column 0 of row 2 holds neither 0 nor 1"), "{error}");
 }
@@ -135,17 +137,37 @@ fn labels_are_looked_for_where_the_host_says() {
     let path = write(&folder.path().join("x.npy"), "<f4", false, "(2, 1)", &[0; 8]);
     write(&folder.path().join("y-x.npy"), "|u1", false, "(2,)", &[3, 4]);
     let services = Services { host: &Elsewhere(folder.path().to_owned()), ..Services::none() };
-    let found = load_with::<Npy>(r#"{"labels": "y-{stem}.npy"}"#, &request(&path), &services).unwrap();
+    let params = r#"{"labels": "y-{stem}.npy"}"#;
+    let found = load_with::<Npy>(params, &labelled(&path), &services).unwrap();
     assert_eq!(concat(&found)["truth"].as_primitive::<UInt64Type>().values(), &[3, 4]);
+    // Only what was asked for, in the order asked for.
+    assert_eq!(concat(&load_with::<Npy>(params, &request(&path), &services).unwrap()).num_columns(), 1);
+    let swapped = LoadRequest { path: Some(&path), columns: &[("truth", "any"), ("embedding", "any")] };
+    assert_eq!(concat(&load_with::<Npy>(params, &swapped, &services).unwrap()).schema().field(0).name(), "truth");
+
+    let found = described_with::<Npy>(params, &labelled(&path), &services).unwrap();
+    assert_eq!((found.rows, found.dim), (Some(2), Some(1)));
+    assert_eq!(found.names().unwrap(), ["embedding", "truth"]);
+    write(&folder.path().join("y-x.npy"), "|u1", false, "(3,)", &[3, 4, 5]);
+    let text = described_with::<Npy>(params, &labelled(&path), &services).unwrap_err().to_string();
+    assert!(text.contains("has 3 rows, but "), "{text}");
 }
 
 #[test]
 fn columns_that_an_array_cannot_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder.path().join("x.npy"), "<f4", false, "(2, 1)", &[0; 8]);
-    let text = refusal::<Npy>("{}", &LoadRequest { trial: Some("t"), ..request(&path) });
-    assert_eq!(text, format!("no `trial` column `t` in {}: npy files have no columns", path.display()));
-    let text = refusal::<Npy>("{}", &LoadRequest { truth: Some("t"), ..request(&path) });
+    let columns = [("embedding", "e"), ("trial", "t"), ("column:height", "h")];
+    let text = refusal::<Npy>("{}", &LoadRequest { path: Some(&path), columns: &columns });
+    assert_eq!(
+        text,
+        format!(
+            "`trial` names the column `t`, which is not in {0}; there are no columns\n\
+             `column:height` names the column `h`, which is not in {0}; there are no columns",
+            path.display()
+        )
+    );
+    let text = refusal::<Npy>("{}", &labelled(&path));
     assert_eq!(text, "`labels` is missing: npy files have no column of true sets");
 }
 

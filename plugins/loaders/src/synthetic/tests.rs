@@ -7,7 +7,7 @@ use arrow_array::types::{Float32Type, UInt32Type};
 use compflow_api::{Host, Instance, Kind, NoParams, Registration};
 
 use super::*;
-use crate::testing::{concat, load_with};
+use crate::testing::{concat, described_with, load_with, sets_of};
 
 struct Max;
 
@@ -22,7 +22,14 @@ impl Component for Max {
 }
 
 impl Composer for Max {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
             *out = left.max(*right);
         }
@@ -42,14 +49,8 @@ impl Host for WithMax {
     }
 }
 
-const ALL: LoadRequest<'static> = LoadRequest {
-    path: None,
-    embedding: Some("e"),
-    truth: Some("t"),
-    trial: Some("n"),
-    id: Some("i"),
-    preference: None,
-};
+const ALL: LoadRequest<'static> =
+    LoadRequest { path: None, columns: &[("embedding", "e"), ("truth", "t"), ("trial", "n"), ("id", "i")] };
 
 fn services(seed: u64) -> Services<'static> {
     Services { host: &WithMax, seed, ..Services::none() }
@@ -68,7 +69,7 @@ fn values(batch: &RecordBatch) -> &[f32] {
 }
 
 fn sets(batch: &RecordBatch) -> Sets {
-    Sets::from_arrow(&batch["truth"]).unwrap()
+    sets_of(&batch["truth"])
 }
 
 #[test]
@@ -149,9 +150,9 @@ fn batches_and_columns_do_not_change_the_data() {
     for rows in [1, 7, 50] {
         assert_eq!(read(&ALL, rows), whole, "{rows}");
     }
-    let only = read(&LoadRequest { embedding: Some("x"), ..Default::default() }, 11);
+    let only = read(&LoadRequest { path: None, columns: &[("embedding", "x")] }, 11);
     assert_eq!(only, whole.project(&[0]).unwrap());
-    assert_eq!(read(&LoadRequest { id: Some("x"), ..Default::default() }, 11), whole.project(&[3]).unwrap());
+    assert_eq!(read(&LoadRequest { path: None, columns: &[("id", "x")] }, 11), whole.project(&[3]).unwrap());
 }
 
 #[test]
@@ -163,9 +164,30 @@ fn impossible_parameters_are_refused() {
     );
     assert_eq!(refused(r#"{"noise": -1}"#), "`noise` must be a number at least 0.0, found -1");
     let text = refused(r#"{"composer": {"use": "min"}}"#);
-    assert_eq!(text, "`composer`: min: no composer named `min`");
+    assert_eq!(text, "`composer` `min`: no composer named `min`");
     let text = refused(r#"{"composer": {"params": {"p": 1}}}"#);
-    assert_eq!(text, "`composer`: max: `p` is not a parameter; there are none");
+    assert_eq!(text, "`composer.params.p` is not a parameter; there are none");
+}
+
+#[test]
+fn what_will_be_drawn_is_known_and_what_will_not_be_is_refused() {
+    let found = described_with::<Synthetic>(r#"{"n": 20, "dim": 3, "trials": 2}"#, &ALL, &services(0)).unwrap();
+    assert_eq!((found.rows, found.dim), (Some(40), Some(3)));
+    assert_eq!(found.names().unwrap(), COLUMNS);
+
+    let columns = [("embedding", "e"), ("weight", "w"), ("column:height", "height"), ("column:trial", "trial")];
+    let request = LoadRequest { path: None, columns: &columns };
+    let refused = load_with::<Synthetic>("{}", &request, &services(0)).unwrap_err();
+    let there = "which is not in synthetic data; there are `embedding`, `truth`, `trial`, `id`";
+    assert_eq!(
+        refused.to_string(),
+        format!("`weight` names the column `w`, {there}\n`column:height` names the column `height`, {there}")
+    );
+    assert_eq!(described_with::<Synthetic>("{}", &request, &services(0)).unwrap_err(), refused);
+    let request = LoadRequest { path: None, columns: &columns[3..] };
+    let found = concat(&load_with::<Synthetic>(r#"{"n": 20, "trials": 2}"#, &request, &services(0)).unwrap());
+    let trials = found["column:trial"].as_primitive::<UInt32Type>().values().to_vec();
+    assert!(trials.into_iter().eq((0..40).map(|row| row / 20)));
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Components that make others: what these say about their parameters is about parameters of the ones that made them.
+
+use compflow_api::{Code, Error};
+
+/// What the component `name`, made from the parameter `parameter` with its `use` and `params`, said when it was made.
+#[must_use]
+pub fn explain(error: Error, parameter: &str, name: &str) -> Error {
+    let Error::Failed(mut problems) = error.below(&format!("{parameter}.params")) else { return Error::Cancelled };
+    for problem in &mut problems {
+        if problem.code == Code::Parameter && problem.parameter.is_some() {
+            problem.text = format!("of `{name}` {}", problem.text);
+        } else {
+            problem.text = format!("`{name}`: {}", problem.what());
+            problem.code = Code::Parameter;
+            problem.parameter = Some(parameter.to_owned());
+        }
+    }
+    Error::Failed(problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_about_the_parameter_or_what_is_below_it() {
+        let explained = |error: Error| {
+            let error = explain(error, "base", "ac");
+            let problem = &error.problems()[0];
+            (problem.code, problem.parameter.clone().unwrap_or_default(), error.to_string())
+        };
+        let error = Error::parameter("kk", "is not a parameter").help("did you mean `k`?");
+        let text = "`base.params.kk` of `ac` is not a parameter; did you mean `k`?";
+        assert_eq!(explained(error), (Code::Parameter, "base.params.kk".to_owned(), text.to_owned()));
+        let text = "`base` `ac`: there is none";
+        assert_eq!(explained(Error::new("there is none")), (Code::Parameter, "base".to_owned(), text.to_owned()));
+        assert_eq!(explain(Error::Cancelled, "base", "ac"), Error::Cancelled);
+    }
+}
