@@ -26,7 +26,7 @@ pub enum Error {
     /// Data cannot be used: names the row where one is at fault.
     Data(String),
     /// A component's own words.
-    Component(String),
+    Component(compflow_api::Error),
     /// Somebody [requested](crate::Cancel::request) the end.
     Interrupted,
 }
@@ -59,7 +59,7 @@ impl Error {
     pub(crate) fn context(self, what: impl fmt::Display) -> Self {
         match self {
             Self::Data(text) => Self::Data(format!("{what}: {text}")),
-            Self::Component(text) => Self::Component(format!("{what}: {text}")),
+            Self::Component(error) => Self::Component(error.context(what)),
             other => other,
         }
     }
@@ -68,7 +68,8 @@ impl Error {
     pub(crate) fn into_component(self) -> compflow_api::Error {
         match self {
             Self::Interrupted => compflow_api::Error::Cancelled,
-            other => compflow_api::Error::new(other),
+            Self::Component(error) => error,
+            other => compflow_api::Error::data(other),
         }
     }
 }
@@ -80,11 +81,8 @@ impl fmt::Display for Error {
                 let texts: Vec<&str> = problems.iter().map(|problem| problem.text.as_str()).collect();
                 f.write_str(&texts.join("; "))
             }
-            Self::Request(text)
-            | Self::Run(text)
-            | Self::Library(text)
-            | Self::Data(text)
-            | Self::Component(text) => f.write_str(text),
+            Self::Request(text) | Self::Run(text) | Self::Library(text) | Self::Data(text) => f.write_str(text),
+            Self::Component(error) => write!(f, "{error}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -96,7 +94,7 @@ impl From<compflow_api::Error> for Error {
     fn from(error: compflow_api::Error) -> Self {
         match error {
             compflow_api::Error::Cancelled => Self::Interrupted,
-            compflow_api::Error::Failed(text) => Self::Component(text),
+            failed => Self::Component(failed),
         }
     }
 }

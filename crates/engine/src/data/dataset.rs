@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::DataType;
-use compflow_api::{Batches, Sets};
+use arrow_schema::{ArrowError, DataType};
+use compflow_api::{BatchReader, Column, Sets, Table};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::files::{hash_parts, human_bytes};
-use crate::plugin::texts::without_error_kinds;
 
 /// A set of examples, split into trials.
 #[derive(Debug)]
@@ -37,12 +37,18 @@ pub struct Trial {
     pub truth: Option<Sets>,
     /// How gladly each example becomes an exemplar, if the source says so.
     pub preferences: Option<Vec<f32>>,
+    /// How much each example counts, if the source says so.
+    pub weights: Option<Vec<f32>>,
+    /// The further columns that components asked for, by the source's names.
+    pub columns: Table,
     /// One for each example.
     pub ids: Ids,
-    /// Hash of the embeddings and preferences.
+    /// Hash of the embeddings, preferences and weights.
     pub(crate) key: String,
     /// Hash of the true sets.
     pub(crate) truth_key: String,
+    /// Whether somebody has written into what components are only lent.
+    pub(crate) damaged: AtomicBool,
 }
 
 /// Identifiers as the source has them; row numbers if it has none.
@@ -62,14 +68,60 @@ impl Trial {
             Ids::Texts(ids) => ids.len(),
         }
     }
+
+    /// The [`key`](Self::key) of embeddings that have been hashed.
+    pub(crate) fn key_of(&self, embeddings: blake3::Hasher) -> String {
+        content_key(embeddings, self.preferences.as_deref(), self.weights.as_deref())
+    }
+
+    /// Whether everything that components are handed is still what it was when it was read: one that writes into it
+    /// changes what all others get.
+    pub(crate) fn is_intact(&self) -> bool {
+        let mut embeddings = blake3::Hasher::new();
+        embeddings.update(bytemuck::cast_slice(&self.embeddings));
+        // Embeddings that are not kept cannot be written to.
+        let streamed = self.embeddings.is_empty();
+        (streamed || self.key_of(embeddings) == self.key)
+            && self.truth.as_ref().map(truth_key).unwrap_or_default() == self.truth_key
+    }
+
+    /// Hash of a column that a component asked for; `None` if it was not read.
+    pub(crate) fn column_key(&self, name: &str) -> Option<String> {
+        let columns = self.columns(&[name.to_owned()]).ok()?;
+        let bytes = postcard::to_stdvec(&columns).ok()?;
+        Some(blake3::hash(&bytes).to_hex().to_string())
+    }
+
+    /// The columns that a component asked for, the identifiers among them.
+    ///
+    /// # Errors
+    /// If one was not read.
+    pub(crate) fn columns(&self, names: &[String]) -> Result<Table> {
+        let column = |name: &String| {
+            let column = match (name.as_str(), &self.ids) {
+                ("id", Ids::Numbers(ids)) => Some(Column::Integers(ids.clone())),
+                ("id", Ids::Texts(ids)) => Some(Column::Texts(ids.clone())),
+                _ => self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column.clone()),
+            };
+            column
+                .map(|column| (name.clone(), column))
+                .ok_or_else(|| Error::data(format!("there is no column `{name}`")))
+        };
+        names.iter().map(column).collect()
+    }
 }
 
-/// The [`Trial::key`] of embeddings that have been hashed.
-pub(crate) fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>) -> String {
-    if let Some(preferences) = preferences {
-        embeddings.update(b"preferences").update(bytemuck::cast_slice(preferences));
+fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>, weights: Option<&[f32]>) -> String {
+    for (what, numbers) in [("preferences", preferences), ("weights", weights)] {
+        if let Some(numbers) = numbers {
+            embeddings.update(what.as_bytes()).update(bytemuck::cast_slice(numbers));
+        }
     }
     embeddings.finalize().to_hex().to_string()
+}
+
+fn truth_key(truth: &Sets) -> String {
+    hash_parts([bytemuck::cast_slice(truth.offsets()), bytemuck::cast_slice(truth.values())].into_iter())
 }
 
 /// What becomes of embeddings that have been read and checked.
@@ -93,6 +145,9 @@ pub(crate) struct Builder {
     truth: Option<Labels>,
     ids: Option<Labels>,
     preferences: Option<Vec<f32>>,
+    weights: Option<Vec<f32>>,
+    /// Further columns, by the source's names.
+    further: Table,
     /// Which columns the first file had; the others must have the same.
     columns: Option<Vec<String>>,
     keep: Keep,
@@ -119,7 +174,7 @@ enum Values {
 /// A set of values per row.
 #[derive(Debug)]
 struct Labels {
-    offsets: Vec<u32>,
+    offsets: Vec<u64>,
     values: Values,
 }
 
@@ -133,13 +188,13 @@ impl Builder {
     ///
     /// # Errors
     /// Naming the row (of this file, from 0) and what is wrong with it, or [`Error::Interrupted`].
-    pub(crate) fn read(&mut self, batches: Batches, cancel: &Cancel) -> Result<()> {
+    pub(crate) fn read(&mut self, batches: BatchReader, cancel: &Cancel) -> Result<()> {
         let mut first_row = 0;
         for batch in batches {
             if cancel.requested() {
                 return Err(Error::Interrupted);
             }
-            let batch = batch.map_err(|error| Error::data(without_error_kinds(&error.to_string())))?;
+            let batch = batch?;
             self.add(&batch, first_row)?;
             first_row += batch.num_rows();
         }
@@ -174,7 +229,20 @@ impl Builder {
         }
         if let Some(column) = batch.column_by_name("preference") {
             let preferences = self.preferences.get_or_insert_default();
-            preferences.extend(preference_values(column, first_row)?);
+            preferences.extend(numbers_of(column, "preference", first_row)?);
+        }
+        if let Some(column) = batch.column_by_name("weight") {
+            let weights = numbers_of(column, "weight", first_row)?;
+            if let Some(row) = weights.iter().position(|weight| *weight < 0.0) {
+                let (row, weight) = (first_row + row, weights[row]);
+                return Err(Error::data(format!("row {row}: the weight {weight} is below 0")));
+            }
+            self.weights.get_or_insert_default().extend(weights);
+        }
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            if let Some(name) = field.name().strip_prefix(FURTHER) {
+                append_further(&mut self.further, name, column, first_row)?;
+            }
         }
         if self.keep != Keep::Nothing {
             let column = batch
@@ -238,11 +306,24 @@ impl Builder {
             let truth: Option<Sets> = truth.as_ref().map(|truth| rows.iter().map(|row| &truth[*row]).collect());
             let preferences: Option<Vec<f32>> =
                 self.preferences.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
-            let key = content_key(hasher, preferences.as_deref());
-            let truth_key = truth.as_ref().map_or_else(String::new, |truth| {
-                hash_parts([truth.offsets(), truth.values()].into_iter().map(bytemuck::cast_slice))
+            let weights: Option<Vec<f32>> =
+                self.weights.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
+            let columns =
+                self.further.iter().map(|(name, column)| (name.clone(), select_rows(column, &rows))).collect();
+            let key = content_key(hasher, preferences.as_deref(), weights.as_deref());
+            let truth_key = truth.as_ref().map(truth_key).unwrap_or_default();
+            trials.push(Trial {
+                number,
+                embeddings,
+                truth,
+                preferences,
+                weights,
+                columns,
+                ids,
+                key,
+                truth_key,
+                damaged: AtomicBool::new(false),
             });
-            trials.push(Trial { number, embeddings, truth, preferences, ids, key, truth_key });
         }
         Ok(Dataset { dim: self.width.dim, classes: classes.unwrap_or_default(), trials })
     }
@@ -344,18 +425,74 @@ pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u
         .collect()
 }
 
-/// The numbers of a preference column.
-fn preference_values(column: &ArrayRef, first_row: usize) -> Result<Vec<f32>> {
+/// What the name of a further column begins with in a stream.
+pub(crate) const FURTHER: &str = "column:";
+
+/// Appends a further column: integers, floats or strings.
+fn append_further(table: &mut Table, name: &str, column: &ArrayRef, first_row: usize) -> Result<()> {
+    let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let of_type = match column.data_type() {
+        kind if kind.is_integer() => DataType::Int64,
+        kind if kind.is_floating() => DataType::Float64,
+        kind if is_text(kind) => DataType::Utf8,
+        DataType::Dictionary(_, kind) if is_text(kind) => DataType::Utf8,
+        kind => {
+            return Err(Error::data(format!(
+                "the column `{name}` must hold integers, floats or strings, found {kind}"
+            )));
+        }
+    };
+    // A float that is missing is no number; nothing stands for another value that is.
+    if of_type != DataType::Float64
+        && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+    {
+        return Err(Error::data(format!("row {}: the column `{name}` is null", first_row + row)));
+    }
+    let values = convert(column, &of_type)?;
+    let read = match of_type {
+        DataType::Int64 => Column::Integers(values.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Float64 => {
+            let values = values.as_primitive::<Float64Type>();
+            Column::Floats(values.iter().map(|value| value.unwrap_or(f64::NAN)).collect())
+        }
+        _ => Column::Texts(values.as_string::<i32>().iter().flatten().map(str::to_owned).collect()),
+    };
+    let Some((_, known)) = table.iter_mut().find(|(known, _)| known == name) else {
+        table.push((name.to_owned(), read));
+        return Ok(());
+    };
+    match (known, read) {
+        (Column::Integers(known), Column::Integers(read)) => known.extend(read),
+        (Column::Floats(known), Column::Floats(read)) => known.extend(read),
+        (Column::Texts(known), Column::Texts(read)) => known.extend(read),
+        _ => return Err(Error::data(format!("the column `{name}` is of another type than in the files before"))),
+    }
+    Ok(())
+}
+
+/// Some rows of a further column.
+fn select_rows(column: &Column, rows: &[usize]) -> Column {
+    match column {
+        Column::Integers(values) => Column::Integers(rows.iter().map(|row| values[*row]).collect()),
+        Column::Floats(values) => Column::Floats(rows.iter().map(|row| values[*row]).collect()),
+        Column::Texts(values) => Column::Texts(rows.iter().map(|row| values[*row].clone()).collect()),
+        // No other is read.
+        other => other.clone(),
+    }
+}
+
+/// The numbers of a column of preferences or weights.
+fn numbers_of(column: &ArrayRef, what: &str, first_row: usize) -> Result<Vec<f32>> {
     if !column.data_type().is_numeric() {
-        return Err(Error::data(format!("the preference column must hold numbers, found {}", column.data_type())));
+        return Err(Error::data(format!("the {what} column must hold numbers, found {}", column.data_type())));
     }
     let numbers = convert(column, &DataType::Float32)?;
     let numbers: &Float32Array = numbers.as_primitive();
     (0..numbers.len())
         .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
             Some(number) if number.is_finite() => Ok(number),
-            Some(number) => Err(Error::data(format!("row {}: the preference is {number}", first_row + row))),
-            None => Err(Error::data(format!("row {}: the preference is null", first_row + row))),
+            Some(number) => Err(Error::data(format!("row {}: the {what} is {number}", first_row + row))),
+            None => Err(Error::data(format!("row {}: the {what} is null", first_row + row))),
         })
         .collect()
 }
@@ -381,7 +518,13 @@ fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
 
 fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &strict).map_err(|error| Error::data(without_error_kinds(&error.to_string())))
+    cast_with_options(array, to, &strict).map_err(|error| {
+        let text = match error {
+            ArrowError::CastError(text) | ArrowError::ParseError(text) | ArrowError::ComputeError(text) => text,
+            other => other.to_string(),
+        };
+        Error::data(text)
+    })
 }
 
 impl Labels {
@@ -391,9 +534,7 @@ impl Labels {
             return Err(Error::data(format!("row {}: the {what} is null", first_row + row)));
         }
         let (values, lengths) = list_parts(column).unwrap_or_else(|| (column.clone(), vec![1; column.len()]));
-        if let Some(row) = lengths.iter().position(|length| *length == 0) {
-            return Err(Error::data(format!("row {}: the {what} is an empty set", first_row + row)));
-        }
+        // A true set may be empty: "none of them". An identifier is one value, which no list is.
         if let Some(at) = (0..values.len()).find(|&at| values.is_null(at)) {
             let mut end = 0;
             let row = lengths.iter().position(|length| {
@@ -407,6 +548,10 @@ impl Labels {
             kind if kind.is_integer() => false,
             kind if is_text(kind) => true,
             DataType::Dictionary(_, kind) if is_text(kind) => true,
+            // Nothing but empty sets: whatever the others hold.
+            _ if values.is_empty() => {
+                labels.as_ref().is_some_and(|labels| matches!(labels.values, Values::Texts(_)))
+            }
             kind => {
                 return Err(Error::data(format!("the {what} column must hold integers or strings, found {kind}")));
             }
@@ -433,7 +578,7 @@ impl Labels {
         }
         let mut end = labels.offsets[labels.offsets.len() - 1];
         labels.offsets.extend(lengths.iter().map(|length| {
-            end += *length as u32;
+            end += *length as u64;
             end
         }));
         Ok(())
@@ -441,7 +586,7 @@ impl Labels {
 
     /// Numbers the distinct values in their order; also says what they are.
     fn number(self) -> (Sets, Vec<String>) {
-        fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u32]) -> (Sets, Vec<String>) {
+        fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u64]) -> (Sets, Vec<String>) {
             let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
             distinct.sort();
             let names = distinct.iter().map(ToString::to_string).collect();

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
-use compflow_api::{BATCH_ROWS, Batches, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
+use compflow_api::{BATCH_ROWS, BatchReader, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
 
-use super::dataset::{Builder, Dataset, Keep, Trial, Width, content_key, trial_numbers};
+use super::dataset::{Builder, Dataset, Keep, Trial, Width, trial_numbers};
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
-use crate::plugin::texts::without_error_kinds;
 
 /// A loader that is made, and its files.
 #[derive(Debug)]
@@ -23,8 +22,8 @@ pub(crate) struct DataSource {
     pub(crate) seed: u64,
     /// One for each file; `None` for a loader that reads none.
     pub(crate) files: Vec<Option<PathBuf>>,
-    /// The source's names of the columns, in the order of [`LoadRequest`].
-    pub(crate) columns: [Option<String>; 5],
+    /// The columns to read: the name in the stream and the name in the source.
+    pub(crate) columns: Vec<(String, String)>,
 }
 
 impl DataSource {
@@ -32,24 +31,55 @@ impl DataSource {
     ///
     /// # Errors
     /// Whatever the loader says.
-    pub(crate) fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<Batches> {
-        let [embedding, truth, trial, id, preference] = self.columns.each_ref().map(Option::as_deref);
-        let request = LoadRequest { path: file, embedding, truth, trial, id, preference };
-        self.request(&request, factory, threads)
+    fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
+        self.load_columns(file, |_| true, factory, threads)
     }
 
-    fn request(&self, request: &LoadRequest<'_>, factory: &Factory, threads: usize) -> Result<Batches> {
+    /// Opens a file for some of the columns.
+    fn load_columns(
+        &self,
+        file: Option<&Path>,
+        wanted: impl Fn(&str) -> bool,
+        factory: &Factory,
+        threads: usize,
+    ) -> Result<BatchReader> {
+        let columns = self.columns.iter().filter(|(name, _)| wanted(name));
+        let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, threads, memory: factory.memory };
-        Ok(self.loader.load(request, &services)?)
+        let stream = self.loader.load(&LoadRequest { path: file, columns: &columns }, &services)?;
+        let batches = stream.into_batches(factory.memory)?;
+        // Without a column of trials, say, all of them would be one.
+        match columns.iter().find(|(name, _)| batches.schema().column_with_name(name).is_none()) {
+            Some((name, source)) => {
+                let text = format!("the loader returned no column `{name}`, though it was asked for `{source}`");
+                Err(named(file, Error::data(text)))
+            }
+            None => Ok(batches),
+        }
     }
 
-    /// Reads everything, checks every value, and keeps the embeddings or not.
+    /// Looks whether a file can be read and has the columns, without reading all of it if the loader can.
+    ///
+    /// # Errors
+    /// Whatever the loader says.
+    pub(crate) fn probe(&self, file: Option<&Path>, factory: &Factory) -> Result<()> {
+        let columns = self.columns.iter();
+        let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        let host = ComponentHost::new(factory, &self.name);
+        let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
+        match self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)? {
+            Some(_) => Ok(()),
+            None => self.load(file, factory, 1).map(|_| ()),
+        }
+    }
+
+    /// Reads everything, checks every value, and keeps the embeddings, which may take so much `memory`, or not.
     ///
     /// # Errors
     /// Naming the file, the row and what is wrong with it.
-    pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize) -> Result<Dataset> {
-        let mut builder = Builder::new(keep, factory.memory);
+    pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
+        let mut builder = Builder::new(keep, memory);
         for file in &self.files {
             let batches = self.load(file.as_deref(), factory, threads)?;
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
@@ -109,7 +139,7 @@ impl Rows for Streamed<'_> {
             let read = reader.join().unwrap_or_else(|_| Err(Error::data("reading panicked")));
             taken?;
             let hasher = read.map_err(Error::into_component)?;
-            let same = !self.verify || content_key(hasher, self.trial.preferences.as_deref()) == self.trial.key;
+            let same = !self.verify || self.trial.key_of(hasher) == self.trial.key;
             if rows != self.len() || !same {
                 let text = format!("data `{}` was changed while it was read", self.source.name);
                 return Err(compflow_api::Error::new(text));
@@ -125,15 +155,13 @@ impl Streamed<'_> {
         let mut hasher = blake3::Hasher::new();
         let full = BATCH_ROWS * self.dim;
         let mut rows = Vec::with_capacity(full);
-        let [embedding, _, trial, ..] = self.source.columns.each_ref().map(Option::as_deref);
         for file in &self.source.files {
             let file = file.as_deref();
-            let request = LoadRequest { path: file, embedding, trial, ..Default::default() };
             let mut width = Width { dim: self.dim };
             let mut first_row = 0;
-            for batch in self.source.request(&request, self.factory, self.threads)? {
-                let batch =
-                    batch.map_err(|error| named(file, Error::data(without_error_kinds(&error.to_string()))))?;
+            let wanted = |name: &str| ["embedding", "trial"].contains(&name);
+            for batch in self.source.load_columns(file, wanted, self.factory, self.threads)? {
+                let batch = batch.map_err(|error| named(file, error.into()))?;
                 let values = self.select(&batch, &mut width, first_row).map_err(|error| named(file, error))?;
                 first_row += batch.num_rows();
                 if self.verify {

@@ -1,8 +1,19 @@
 //! The keys of a pipeline file, table by table.
 
 /// The top level.
-pub const KEYS: &[&str] =
-    &["name", "seed", "degree", "space", "composer", "data", "clusterer", "evaluator", "tune", "plugins"];
+pub const KEYS: &[&str] = &[
+    "name",
+    "seed",
+    "degree",
+    "space",
+    "memberships",
+    "composer",
+    "data",
+    "clusterer",
+    "evaluator",
+    "tune",
+    "plugins",
+];
 /// `[[data]]`.
 pub const DATA_KEYS: &[&str] = &["name", "loader", "path", "columns", "role", "params"];
 /// `[composer]`.
@@ -12,7 +23,7 @@ pub const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 /// `[[evaluator]]`.
 pub const EVALUATOR_KEYS: &[&str] = &["use", "params"];
 /// `columns` of `[[data]]`.
-pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference"];
+pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference", "weight"];
 /// `space`.
 pub const SPACE_KEYS: &[&str] = &["normalize", "distance"];
 /// `[tune]`.

@@ -120,6 +120,8 @@ pub(crate) struct Contents {
     pub(crate) seed: u64,
     pub(crate) degree: usize,
     pub(crate) space: Space,
+    /// Whether memberships are kept, and written to a table.
+    pub(crate) memberships: bool,
     pub(crate) composer: Option<Use>,
     pub(crate) data: Vec<Data>,
     pub(crate) clusterers: Vec<Clusterer>,
@@ -150,22 +152,9 @@ pub(crate) struct Data {
     pub(crate) origin: Origin,
 }
 
-/// `columns`: the source's names.
+/// `columns`: by key, the source's names.
 #[derive(Debug, Default)]
-pub(crate) struct Columns {
-    pub(crate) embedding: Option<(String, Origin)>,
-    pub(crate) truth: Option<(String, Origin)>,
-    pub(crate) trial: Option<(String, Origin)>,
-    pub(crate) id: Option<(String, Origin)>,
-    pub(crate) preference: Option<(String, Origin)>,
-}
-
-impl Columns {
-    /// In the order of the fields.
-    pub(crate) fn all(&self) -> [Option<&(String, Origin)>; 5] {
-        [&self.embedding, &self.truth, &self.trial, &self.id, &self.preference].map(Option::as_ref)
-    }
-}
+pub(crate) struct Columns(pub(crate) Vec<(&'static str, (String, Origin))>);
 
 /// `[[clusterer]]`.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
         seed: reader.whole(root, "seed", 0, 0),
         degree: reader.whole(root, "degree", 2, 1).min(u64::from(u32::MAX)) as usize,
         space: reader.space(root),
+        memberships: reader.flag(root, "memberships"),
         composer: reader.composer(root),
         data: reader.tables(root, "data", |reader, table, origin| reader.data(table, origin)),
         clusterers: reader.tables(root, "clusterer", |reader, table, origin| {
@@ -121,6 +122,17 @@ impl Reader<'_> {
         }
     }
 
+    fn flag(&mut self, table: &Table, key: &str) -> bool {
+        match table.get(key).map(|node| (&node.value, node)) {
+            None => false,
+            Some((Value::Boolean(value), _)) => *value,
+            Some((_, node)) => {
+                self.must_be(key, "true or false", node);
+                false
+            }
+        }
+    }
+
     fn table<'a>(&mut self, table: &'a Table, key: &str) -> Option<(&'a Table, &'a Origin)> {
         let node = table.get(key)?;
         if let Value::Table(inner) = &node.value {
@@ -209,14 +221,8 @@ impl Reader<'_> {
         let name = self.text(table, "name");
         let columns = self.table(table, "columns").map(|(columns, _)| {
             self.known_keys(columns, "`columns`", COLUMN_KEYS);
-            let mut column = |key| self.text(columns, key);
-            Columns {
-                embedding: column("embedding"),
-                truth: column("truth"),
-                trial: column("trial"),
-                id: column("id"),
-                preference: column("preference"),
-            }
+            let named = COLUMN_KEYS.iter().filter_map(|key| Some((*key, self.text(columns, key)?)));
+            Columns(named.collect())
         });
         let tunes = match self.text(table, "role") {
             None => false,

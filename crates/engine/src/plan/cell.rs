@@ -9,6 +9,9 @@ use super::{Plan, Variant};
 use crate::data::Trial;
 use crate::files::hash_parts;
 
+/// What numbers clusters and takes distances: another version may do it in another way.
+const ENGINE: &str = concat!("compflow-engine ", env!("CARGO_PKG_VERSION"));
+
 /// One clusterer variant on one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
@@ -50,10 +53,12 @@ impl Cell {
         let dataset = &plan.data[self.data].dataset;
         let trial = self.trial(plan);
         let truth = if clusterer.flags.contains(Flags::NEEDS_TRUTH) { &trial.truth_key } else { "" };
-        let composer = setting.composer.as_ref().map_or("", |composer| &composer.key);
+        let composer = setting.composer.as_ref().map_or("", |composer| &composer.recipe.key);
+        let columns = clusterer.columns.iter().flat_map(|name| trial.column_key(name)).collect::<String>();
+        let memberships = if setting.memberships { "memberships" } else { "" };
         let space = format!("{:?}", setting.space);
         let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)].map(u64::to_le_bytes);
-        let texts = [&clusterer.key, composer, &space, &trial.key, truth];
+        let texts = [ENGINE, &clusterer.key, composer, &space, &trial.key, truth, &columns, memberships];
         hash_parts(texts.into_iter().map(str::as_bytes).chain(numbers.iter().map(|number| &number[..])))
     }
 

@@ -1,10 +1,12 @@
 //! Everything about a pipeline that can be checked without reading its data.
 
+use std::collections::BTreeSet;
+
 use compflow_api::{ForeignComposer, Level, Metric};
 
 use super::PlannedClusterer;
 use super::checker::Checker;
-use super::recipe::Recipe;
+use super::shared::{PlannedEvaluator, Shared};
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::pipeline::pins::PREFIX;
@@ -16,9 +18,9 @@ use crate::problem::Problem;
 /// The components of a pipeline, all of which could be made, and its data, all of which could be opened.
 #[derive(Debug)]
 pub(super) struct Checked {
-    pub(super) composer: Option<(Recipe, ForeignComposer)>,
+    pub(super) composer: Option<Shared<ForeignComposer>>,
     pub(super) clusterers: Vec<PlannedClusterer>,
-    pub(super) evaluators: Vec<Recipe>,
+    pub(super) evaluators: Vec<PlannedEvaluator>,
     /// Of all evaluators, in their order.
     pub(super) metrics: Vec<Metric>,
     /// The one that tunes.
@@ -40,8 +42,15 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
         return Err(Error::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
     }
     for file in registry.libraries.iter() {
-        if let State::Refused(reason) = &file.state {
-            factory.observer.log(Level::Warn, "", &format!("{} {reason}", file.path.display()));
+        let path = file.path.display();
+        match &file.state {
+            State::Refused(reason) => factory.observer.log(Level::Warn, "", &format!("{path} {reason}")),
+            // The same library twice is none of the user's concern; another one that hides it is.
+            State::Shadowed(by) if !registry.same_content(file, by) => {
+                let text = format!("{path} is not used: {} has the same name and comes first", by.display());
+                factory.observer.log(Level::Warn, "", &text);
+            }
+            State::Shadowed(_) | State::Loaded(_) => {}
         }
     }
     let mut checker = Checker { factory, variables: &pipeline.variables, problems: &mut problems };
@@ -49,13 +58,20 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     let clusterers: Vec<PlannedClusterer> = contents
         .clusterers
         .iter()
-        .map(|clusterer| checker.clusterer(clusterer, contents, composer.as_ref().map(|(recipe, _)| recipe)))
+        .map(|clusterer| checker.clusterer(clusterer, contents, composer.as_ref().map(|shared| &shared.recipe)))
         .collect();
-    let (evaluators, metrics) = checker.evaluators(&contents.evaluators);
+    let evaluators = checker.evaluators(&contents.evaluators);
+    let metrics: Vec<Metric> = evaluators.iter().flat_map(|evaluator| evaluator.metrics.clone()).collect();
     let all_made = evaluators.len() == contents.evaluators.len();
     let metric = contents.tune.as_ref().and_then(|tune| checker.tune(tune, contents, &metrics, all_made));
+    let clusterers_want =
+        clusterers.iter().flat_map(|clusterer| &clusterer.variants).map(|variant| &variant.recipe);
+    let wanted = clusterers_want.chain(evaluators.iter().map(|evaluator| &evaluator.shared.recipe));
+    // Identifiers are always there.
+    let further: BTreeSet<&str> =
+        wanted.flat_map(|recipe| &recipe.columns).map(String::as_str).filter(|name| *name != "id").collect();
     let sources: Vec<Option<DataSource>> =
-        contents.data.iter().map(|data| checker.open(data, contents.seed)).collect();
+        contents.data.iter().map(|data| checker.open(data, contents.seed, &further)).collect();
     if problems.is_empty() {
         let sources = sources.into_iter().flatten().collect();
         return Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources });

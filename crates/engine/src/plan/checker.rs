@@ -1,19 +1,22 @@
 //! Making every component and opening every file that a pipeline names, and saying at which place what is wrong.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use compflow_api::{
-    Clusterer, Flags, ForeignClusterer, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Metric,
+    Clusterer, Code, Flags, ForeignClusterer, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Metric,
 };
 
 use super::recipe::Recipe;
 use super::seed::derive_seed;
+use super::shared::{PlannedEvaluator, Shared};
 use super::{PlannedClusterer, Variant};
+use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
+use crate::error::Error;
 use crate::files::{display, plain};
 use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid};
 use crate::plugin::factory::Factory;
-use crate::plugin::texts::refusal;
 use crate::problem::{Origin, Problem};
 
 /// Makes components and collects what is wrong with them.
@@ -32,14 +35,11 @@ struct Component {
 impl Checker<'_> {
     /// Makes a component; what it refuses becomes problems at the place of the parameter.
     fn make(&mut self, component: &Use, kind: Kind) -> Option<Component> {
-        let entry = match self.factory.registry.find(kind, &component.component) {
-            Ok(entry) => entry,
-            Err(mut problem) => {
-                problem.origin = Some(component.origin.clone());
-                self.problems.push(problem);
-                return None;
-            }
-        };
+        if let Err(mut problem) = self.factory.registry.find(kind, &component.component) {
+            problem.origin = Some(component.origin.clone());
+            self.problems.push(problem);
+            return None;
+        }
         let before = self.problems.len();
         let params = component.params.to_json(self.problems);
         if self.problems.len() > before {
@@ -48,28 +48,29 @@ impl Checker<'_> {
         let name = &component.component;
         let params = params.to_string();
         match self.factory.create(kind, name, &params, name) {
-            Ok(created) => Some(Component {
-                recipe: Recipe {
-                    kind,
-                    name: name.clone(),
-                    params,
-                    key: created.key,
-                    flags: entry.component.flags(),
-                },
-                instance: created.instance,
-            }),
-            Err(error) => {
-                for line in error.to_string().lines() {
-                    self.problems.push(about_parameter(component, line));
+            Ok(created) => {
+                let asked = created.instance.flags().and_then(|flags| Ok((flags, created.instance.columns()?)));
+                match asked {
+                    Ok((flags, columns)) => {
+                        let recipe = Recipe { kind, name: name.clone(), params, key: created.key, flags, columns };
+                        Some(Component { recipe, instance: created.instance })
+                    }
+                    Err(error) => self.refused(component, &error),
                 }
-                None
             }
+            Err(error) => self.refused(component, &error),
         }
     }
 
-    pub(super) fn composer(&mut self, component: &Use) -> Option<(Recipe, ForeignComposer)> {
+    /// Notes what a component refuses.
+    fn refused<T>(&mut self, component: &Use, error: &compflow_api::Error) -> Option<T> {
+        self.problems.extend(error.problems().iter().map(|problem| about_parameter(component, problem)));
+        None
+    }
+
+    pub(super) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
         let Component { recipe, instance } = self.make(component, Kind::Composer)?;
-        Some((recipe, ForeignComposer::try_from(instance).ok()?))
+        Some(Shared::new(recipe, ForeignComposer::try_from(instance).ok()?))
     }
 
     pub(super) fn clusterer(
@@ -87,11 +88,18 @@ impl Checker<'_> {
             let Some(checked) = self.make(&at_point, Kind::Clusterer) else { continue };
             let params = checked.instance.component().effective(&checked.recipe.params);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
-            let streams = ForeignClusterer::try_from(checked.instance).is_ok_and(|instance| instance.streams());
+            let streams = ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams());
+            let streams = match streams {
+                Ok(streams) => streams,
+                Err(error) => {
+                    self.refused::<()>(&at_point, &error);
+                    continue;
+                }
+            };
             variants.push(Variant { label, recipe: checked.recipe, params, streams });
         }
-        if let Some(variant) = variants.first() {
-            let flags = variant.recipe.flags;
+        if !variants.is_empty() {
+            let flags = variants.iter().fold(Flags::NONE, |flags, variant| flags.and(variant.recipe.flags));
             let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
             // With degree 1 there are no unions, and nothing is composed.
             if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
@@ -122,26 +130,23 @@ impl Checker<'_> {
         PlannedClusterer { name: clusterer.name.clone(), variants }
     }
 
-    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> (Vec<Recipe>, Vec<Metric>) {
-        let mut recipes = Vec::new();
-        let mut metrics: Vec<Metric> = Vec::new();
+    pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> Vec<PlannedEvaluator> {
+        let mut planned: Vec<PlannedEvaluator> = Vec::new();
         for component in evaluators {
             let Some(checked) = self.make(component, Kind::Evaluator) else { continue };
             let Ok(evaluator) = ForeignEvaluator::try_from(checked.instance) else { continue };
-            let reported = evaluator.try_metrics().unwrap_or_else(|error| {
-                self.problems.push(about_parameter(component, &error.to_string()));
+            let metrics = evaluator.try_metrics().unwrap_or_else(|error| {
+                self.refused::<()>(component, &error);
                 Vec::new()
             });
-            if let Some(again) =
-                reported.iter().find(|metric| metrics.iter().any(|known| known.name == metric.name))
-            {
+            let mut known = planned.iter().flat_map(|planned| &planned.metrics);
+            if let Some(again) = known.find(|known| metrics.iter().any(|metric| metric.name == known.name)) {
                 let text = format!("a second evaluator reports the metric `{}`", again.name);
                 self.problems.push(Problem::new(&component.origin, text).help("remove one of the two"));
             }
-            metrics.extend(reported);
-            recipes.push(checked.recipe);
+            planned.push(PlannedEvaluator { shared: Shared::new(checked.recipe, evaluator), metrics });
         }
-        (recipes, metrics)
+        planned
     }
 
     pub(super) fn tune(
@@ -176,7 +181,8 @@ impl Checker<'_> {
     }
 
     /// Makes the loader and opens every file, so that missing files and columns are found before anything is read.
-    pub(crate) fn open(&mut self, data: &Data, seed: u64) -> Option<DataSource> {
+    /// `further` are columns that components want of all data.
+    pub(crate) fn open(&mut self, data: &Data, seed: u64, further: &BTreeSet<&str>) -> Option<DataSource> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
@@ -197,20 +203,29 @@ impl Checker<'_> {
         let loader = ForeignLoader::try_from(checked.instance).ok()?;
         let seed = derive_seed(seed, &["data", &data.name]);
         // A loader without files makes its columns; one with files has to be told their names.
-        let mut columns = match &data.columns {
-            Some(columns) => columns.all().map(|column| column.map(|(name, _)| name.clone())),
-            None if data.path.is_none() => {
-                ["embedding", "truth", "trial", "id", ""].map(|name| (!name.is_empty()).then(|| name.to_owned()))
+        let mut columns: Vec<(String, String)> = match &data.columns {
+            Some(Columns(columns)) => {
+                columns.iter().map(|(key, (name, _))| ((*key).to_owned(), name.clone())).collect()
             }
-            None => Default::default(),
+            None if data.path.is_none() => {
+                ["embedding", "truth", "trial", "id"].map(|name| (name.to_owned(), name.to_owned())).to_vec()
+            }
+            None => Vec::new(),
         };
-        columns[0].get_or_insert_with(|| "embedding".to_owned());
+        if columns.iter().all(|(key, _)| key != "embedding") {
+            columns.insert(0, ("embedding".to_owned(), "embedding".to_owned()));
+        }
+        columns.extend(further.iter().map(|name| (format!("{FURTHER}{name}"), (*name).to_owned())));
         let open = DataSource { name: data.name.clone(), loader, seed, files, columns };
         let before = self.problems.len();
         for file in &open.files {
-            if let Err(error) = open.load(file.as_deref(), self.factory, 1) {
-                self.problems
-                    .extend(error.to_string().lines().map(|line| about_column(data, file.as_deref(), line)));
+            match open.probe(file.as_deref(), self.factory) {
+                Ok(()) => {}
+                Err(Error::Component(error)) => {
+                    let problems = error.problems().iter();
+                    self.problems.extend(problems.map(|problem| about_column(data, file.as_deref(), problem)));
+                }
+                Err(error) => self.problems.push(Problem::new(data_place(data), error.to_string())),
             }
         }
         (self.problems.len() == before).then_some(open)
@@ -262,35 +277,40 @@ impl Checker<'_> {
     }
 }
 
-/// A refusal at the place of the parameter it names first.
-fn about_parameter(component: &Use, line: &str) -> Problem {
-    let refusal = refusal(line);
-    let origin = match refusal.parameter {
-        None => component.origin.clone(),
-        Some(path) => {
-            let place = component.params.locate(path);
-            if place == component.params.origin { component.origin.clone() } else { place }
+/// A refusal at the place of the parameter it is about.
+fn about_parameter(component: &Use, problem: &compflow_api::Problem) -> Problem {
+    let place = match (problem.code, &problem.parameter) {
+        (Code::Parameter, Some(path)) => {
+            Some(component.params.locate(path)).filter(|place| *place != component.params.origin)
         }
+        _ => None,
     };
-    let help = refusal.suggestion.map(|near| format!("did you mean {near}"));
-    Problem { text: format!("{}: {}", component.component, refusal.text), origin: Some(origin), help }
+    Problem {
+        text: format!("{}: {}", component.component, problem.what()),
+        origin: Some(place.unwrap_or_else(|| component.origin.clone())),
+        help: problem.help.clone(),
+    }
 }
 
-/// A loader's refusal at the place of the column or parameter it names first, with the file called as elsewhere.
-fn about_column(data: &Data, file: Option<&Path>, line: &str) -> Problem {
-    let line = match file {
-        Some(file) => line.replace(&file.display().to_string(), &display(file)),
-        None => line.to_owned(),
-    };
-    let mut problem = about_parameter(&data.loader, &line);
-    let column = refusal(&line).column;
-    let columns = data.columns.as_ref().map(Columns::all).into_iter().flatten();
-    if let Some((_, origin)) = columns.flatten().find(|(known, _)| Some(known.as_str()) == column) {
-        problem.origin = Some(origin.clone());
-    } else if let Some((_, origin)) =
-        data.path.as_ref().filter(|_| problem.origin.as_ref() == Some(&data.loader.origin))
-    {
-        problem.origin = Some(origin.clone());
+/// A loader's refusal at the place of the column or parameter it is about, with the file called as elsewhere.
+fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Problem) -> Problem {
+    let mut placed = about_parameter(&data.loader, problem);
+    if let Some(file) = file {
+        placed.text = placed.text.replace(&file.display().to_string(), &display(file));
     }
-    problem
+    let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    let column = columns
+        .into_iter()
+        .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_deref() == Some(key));
+    if let Some((_, (_, origin))) = column {
+        placed.origin = Some(origin.clone());
+    } else if placed.origin.as_ref() == Some(&data.loader.origin) {
+        placed.origin = Some(data_place(data).clone());
+    }
+    placed
+}
+
+/// Where a pipeline says what data is read.
+pub(super) fn data_place(data: &Data) -> &Origin {
+    data.path.as_ref().map_or(&data.origin, |(_, origin)| origin)
 }

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use compflow_api::{Composer, Level};
+use compflow_api::{Composer, Flags, Level};
 
-use super::PlannedData;
 use super::check::Checked;
+use super::checker::data_place;
+use super::{PlannedData, PlannedEvaluator};
 use crate::data::dataset::Keep;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
@@ -29,20 +30,24 @@ pub(super) fn load(
     let sources = std::mem::take(&mut checked.sources);
     let total = sources.len();
     let progress = factory.observer.count(Counted::Data, total);
-    let evaluates = !pipeline.contents.evaluators.is_empty();
     // The matrix is read only if somebody wants it whole.
     let streamed =
         checked.clusterers.iter().flat_map(|clusterer| &clusterer.variants).all(|variant| variant.streams);
     let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
+    // All data together must fit, not each by itself.
+    let mut memory = factory.memory;
     for (at, (source, data)) in sources.into_iter().zip(&pipeline.contents.data).enumerate() {
         let started = Instant::now();
-        match source.read(keep, factory, threads) {
+        match source.read(keep, factory, threads, memory) {
             Ok(dataset) => {
                 let rows: usize = dataset.trials.iter().map(Trial::size).sum();
                 let seconds = started.elapsed().as_secs_f64();
                 let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
                 factory.observer.log(Level::Info, &data.name, &text);
-                check_dataset(&dataset, data, checked, evaluates, &mut problems);
+                let numbers: usize = dataset.trials.iter().map(|trial| trial.embeddings.len()).sum();
+                memory = memory.saturating_sub(4 * numbers as u64);
+                check_dataset(&dataset, data, checked, factory, &mut problems);
+                warn_of_weights(&dataset, data, checked, factory);
                 loaded.push(PlannedData {
                     name: data.name.clone(),
                     tunes: data.tunes,
@@ -52,8 +57,7 @@ pub(super) fn load(
             }
             Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
             Err(error) => {
-                let origin = data.path.as_ref().map_or(&data.origin, |(_, origin)| origin);
-                problems.push(Problem::new(origin, error.to_string()));
+                problems.push(Problem::new(data_place(data), error.to_string()));
             }
         }
         progress.advance(at as u64 + 1, total as u64);
@@ -61,17 +65,36 @@ pub(super) fn load(
     if problems.is_empty() { Ok(loaded) } else { Err(Error::problems(problems, &pipeline.document.sources)) }
 }
 
+/// Weights that a method takes no notice of are worth a word.
+fn warn_of_weights(dataset: &Dataset, data: &Data, checked: &Checked, factory: &Factory) {
+    if dataset.trials.iter().all(|trial| trial.weights.is_none()) {
+        return;
+    }
+    for clusterer in &checked.clusterers {
+        if !clusterer.variants.iter().all(|variant| variant.recipe.flags.contains(Flags::USES_WEIGHTS)) {
+            let text = format!("makes no use of the weights of data `{}`", data.name);
+            factory.observer.log(Level::Warn, &clusterer.name, &text);
+        }
+    }
+}
+
 /// What can only be said once the data is there.
-fn check_dataset(dataset: &Dataset, data: &Data, checked: &Checked, evaluates: bool, problems: &mut Vec<Problem>) {
-    if let Some((recipe, composer)) = &checked.composer
-        && let Some(dim) = composer.dim()
+fn check_dataset(
+    dataset: &Dataset,
+    data: &Data,
+    checked: &Checked,
+    factory: &Factory,
+    problems: &mut Vec<Problem>,
+) {
+    if let Some(composer) = &checked.composer
+        && let Some(dim) = composer.get(factory).ok().and_then(|composer| composer.dim())
         && dim != dataset.dim
     {
         problems.push(Problem::new(
             &data.origin,
             format!(
                 "data `{}` has embeddings of length {}, and the composer `{}` is made for {dim}",
-                data.name, dataset.dim, recipe.name
+                data.name, dataset.dim, composer.recipe.name
             ),
         ));
     }
@@ -80,7 +103,9 @@ fn check_dataset(dataset: &Dataset, data: &Data, checked: &Checked, evaluates: b
     }
     let clusterer = checked.clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
-    if let Some(who) = who.or_else(|| evaluates.then(|| "the evaluators need".to_owned())) {
+    let needs_truth = |evaluator: &&PlannedEvaluator| evaluator.shared.recipe.flags.contains(Flags::NEEDS_TRUTH);
+    let evaluator = checked.evaluators.iter().find(needs_truth);
+    if let Some(who) = who.or_else(|| Some(format!("evaluator `{}` needs", evaluator?.name()))) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);
         let help = "name the column: `columns = { embedding = …, truth = … }`";
         problems.push(Problem::new(&data.origin, text).help(help));

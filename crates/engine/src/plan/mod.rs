@@ -7,6 +7,7 @@ mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;
 mod seed;
+pub(crate) mod shared;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use compflow_api::{Flags, Metric};
 pub use self::recipe::Recipe;
 use self::recipe::Setting;
 pub use self::resources::Resources;
+pub use self::shared::PlannedEvaluator;
 use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::source::DataSource;
@@ -75,8 +77,9 @@ impl Pipeline {
             setting: Setting {
                 degree: self.contents.degree,
                 space: self.contents.space,
-                composer: checked.composer.map(|(recipe, _)| recipe),
+                composer: checked.composer,
                 evaluators: checked.evaluators,
+                memberships: self.contents.memberships,
                 threads: 1,
                 memory,
             },
@@ -93,9 +96,26 @@ impl Pipeline {
 }
 
 impl Plan {
+    /// The metrics of all evaluators, in their order.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
     /// The pipeline's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The clusterers that are given the truth, as they are called in tables: by their own name, or as a point of their
+    /// grids.
+    pub(crate) fn oracles(&self) -> Vec<String> {
+        let mut oracles = Vec::new();
+        for planned in self.clusterers.iter().filter(|planned| planned.knows_truth()) {
+            oracles.push(planned.name.clone());
+            oracles.extend(planned.variants.iter().map(|variant| variant.label.clone()));
+        }
+        oracles.dedup();
+        oracles
     }
 
     /// Whether a data set only settles grids.

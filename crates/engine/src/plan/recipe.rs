@@ -1,7 +1,8 @@
 //! Components that are known to accept their parameters.
 
-use compflow_api::{Flags, Kind, Space};
+use compflow_api::{Flags, ForeignComposer, Kind, Space};
 
+use super::shared::{PlannedEvaluator, Shared};
 use crate::plugin::factory::Factory;
 
 /// A component with its parameters as JSON.
@@ -13,6 +14,8 @@ pub struct Recipe {
     /// Changes whenever what the component computes might.
     pub(crate) key: String,
     pub(crate) flags: Flags,
+    /// The further columns that it wants.
+    pub(crate) columns: Vec<String>,
 }
 
 /// What is the same for all cells of a run.
@@ -20,8 +23,10 @@ pub struct Recipe {
 pub(crate) struct Setting {
     pub(crate) degree: usize,
     pub(crate) space: Space,
-    pub(crate) composer: Option<Recipe>,
-    pub(crate) evaluators: Vec<Recipe>,
+    pub(crate) composer: Option<Shared<ForeignComposer>>,
+    pub(crate) evaluators: Vec<PlannedEvaluator>,
+    /// Whether memberships are kept.
+    pub(crate) memberships: bool,
     pub(crate) threads: usize,
     pub(crate) memory: u64,
 }

@@ -11,6 +11,9 @@ use crate::cancel::Cancel;
 use crate::files::{Inputs, hash_parts};
 use crate::observer::Observer;
 
+/// How many components may be made inside one another.
+const MAX_DEPTH: usize = 16;
+
 /// Makes components, and has what they may ask for.
 #[derive(Clone)]
 pub(crate) struct Factory {
@@ -59,13 +62,28 @@ impl Factory {
     /// # Errors
     /// If there is none of that name, or it refuses the parameters.
     pub(crate) fn create(&self, kind: Kind, name: &str, params: &str, about: &str) -> Result<Created> {
+        self.create_inside(kind, name, params, about, 0)
+    }
+
+    /// Makes a component that another one asked for, which is so many levels deep.
+    pub(super) fn create_inside(
+        &self,
+        kind: Kind,
+        name: &str,
+        params: &str,
+        about: &str,
+        depth: usize,
+    ) -> Result<Created> {
+        if depth > MAX_DEPTH {
+            return Err(Error::new(format!(
+                "components ask for one another more than {MAX_DEPTH} deep: {kind} `{name}` was not made"
+            )));
+        }
         let entry = self.registry.find(kind, name).map_err(|problem| {
-            Error::new(match problem.help {
-                Some(help) => format!("{}; {help}", problem.text),
-                None => problem.text,
-            })
+            let error = Error::new(problem.text);
+            problem.help.into_iter().fold(error, Error::help)
         })?;
-        let host = ComponentHost::new(self, about);
+        let host = ComponentHost::new(self, about).inside(depth);
         let services = Services { host: &host, memory: self.memory, ..Services::none() };
         let instance = entry.component.create(params, &services)?;
         let library = &self.registry.libraries[entry.library];

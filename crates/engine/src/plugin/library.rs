@@ -3,8 +3,10 @@
 use std::ffi::c_void;
 use std::path::Path;
 
-use compflow_api::ForeignLibrary;
-use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi, RawStr};
+use compflow_api::abi::{
+    ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi, RawError, RawStr,
+};
+use compflow_api::{ForeignLibrary, with_default_floats};
 use libloading::{Library, Symbol};
 
 use crate::error::{Error, Result};
@@ -15,10 +17,11 @@ use crate::error::{Error, Result};
 /// # Errors
 /// Why it is not used, naming versions where they matter; the caller names the file.
 pub fn open(path: &Path) -> Result<ForeignLibrary> {
+    // Constructors may change how the processor rounds, as those of a library built with -ffast-math do.
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
-    let library =
-        unsafe { Library::new(path) }.map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
+    let library = with_default_floats(|| unsafe { Library::new(path) })
+        .map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
     // It must stay loaded even if it is refused below: its constructors have run.
     let library: &'static Library = Box::leak(Box::new(library));
     // SAFETY: the datum is only read as 16 bytes of plain integers, which is what the symbol stands for.
@@ -33,7 +36,7 @@ pub fn open(path: &Path) -> Result<ForeignLibrary> {
         .map_err(|_| refused(format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`")))?;
     let mut reason = String::new();
     // SAFETY: the ABI version has been checked, and the library is never closed; the sink is a `String`.
-    let described = unsafe { entry(take_text, std::ptr::from_mut(&mut reason).cast()) };
+    let described = with_default_floats(|| unsafe { entry(take_error, std::ptr::from_mut(&mut reason).cast()) });
     if described.is_null() {
         return Err(refused(format!("failed to describe its components: {reason}")));
     }
@@ -45,19 +48,20 @@ fn refused(reason: String) -> Error {
     Error::Library(reason)
 }
 
-/// Appends a text to the `String` behind `sink_ctx`.
+/// Appends the text of a problem to the `String` behind `sink_ctx`.
 ///
 /// # Safety
-/// `sink_ctx` points to a `String` that nobody else uses meanwhile; `text` is valid for the call.
-unsafe extern "C" fn take_text(sink_ctx: *mut c_void, text: RawStr) {
-    if text.len == 0 {
+/// `sink_ctx` points to a `String` that nobody else uses meanwhile; `error` is valid for the call.
+unsafe extern "C" fn take_error(sink_ctx: *mut c_void, error: *const RawError) {
+    // SAFETY: the caller vouches for both, and every version of an error has a text.
+    unsafe {
+        let RawStr { ptr, len } = (*error).text;
         // The pointer of an empty text may be anything.
-        return;
+        if len > 0 && !ptr.is_null() {
+            let bytes = std::slice::from_raw_parts(ptr, len as usize);
+            (*sink_ctx.cast::<String>()).push_str(&String::from_utf8_lossy(bytes));
+        }
     }
-    // SAFETY: the caller vouches for both.
-    let (reason, bytes) =
-        unsafe { (&mut *sink_ctx.cast::<String>(), std::slice::from_raw_parts(text.ptr, text.len as usize)) };
-    reason.push_str(&String::from_utf8_lossy(bytes));
 }
 
 fn check_abi(abi: &RawAbi) -> Result<()> {

@@ -4,7 +4,6 @@ pub(crate) mod factory;
 pub mod library;
 mod registry;
 pub(crate) mod services;
-pub(crate) mod texts;
 pub mod trust;
 
 pub use self::registry::{Entry, LibraryFile, Registry, State};

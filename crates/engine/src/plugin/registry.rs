@@ -1,7 +1,7 @@
 //! Which components there are: the libraries on the search path, opened once.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
@@ -36,7 +36,7 @@ pub enum State {
 }
 
 impl LibraryFile {
-    /// Hash of the file's content, computed when it is first asked for.
+    /// Hash of the file's content: of a library that was opened, what it was before.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -50,12 +50,10 @@ impl LibraryFile {
         if let Some(reason) = trust::writable_by_anyone(&self.path) {
             return Err(Error::Library(reason));
         }
-        if let Some(pin) = trust::stem(&self.path).and_then(|name| pins.get(name)) {
-            let hash = format!("{PREFIX}{}", self.hash().map_err(Clone::clone)?);
-            if hash != *pin {
-                let reason = format!("is not loaded: the pipeline requires {pin}, and it is {hash}");
-                return Err(Error::Library(reason));
-            }
+        let hash = format!("{PREFIX}{}", self.hash().map_err(Clone::clone)?);
+        let pin = trust::stem(&self.path).and_then(|name| pins.get(name));
+        if let Some(pin) = pin.filter(|pin| **pin != hash) {
+            return Err(Error::Library(format!("is not loaded: the pipeline requires {pin}, and it is {hash}")));
         }
         library::open(&self.path)
     }
@@ -121,6 +119,12 @@ impl Registry {
         Self { folders: folders.into(), libraries: libraries.into(), components: components.into() }
     }
 
+    /// Whether the library at `path` has the content of another.
+    pub(crate) fn same_content(&self, file: &LibraryFile, path: &Path) -> bool {
+        let other = self.libraries.iter().find(|other| other.path == path);
+        other.is_some_and(|other| matches!((file.hash(), other.hash()), (Ok(a), Ok(b)) if a == b))
+    }
+
     /// All components, by kind and name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.components.values().flatten()
@@ -131,21 +135,41 @@ impl Registry {
         self.components.keys().filter(move |(of, _)| *of == kind).map(|(_, name)| name.as_str())
     }
 
-    /// The component of that kind and name.
+    /// The name of the library that an entry is from: `cap` for `libcompflow_cap.so`.
+    fn library_of(&self, entry: &Entry) -> &str {
+        trust::stem(&self.libraries[entry.library].path).unwrap_or_default()
+    }
+
+    /// The component of that kind and name; `library:name` is that of a certain library.
     ///
     /// # Errors
     /// A problem, still without a place, that says what there is instead.
     pub fn find(&self, kind: Kind, name: &str) -> Result<Entry, Problem> {
+        if let Some((library, component)) = name.split_once(':') {
+            let entries = self.components.get(&(kind, component.to_owned())).into_iter().flatten();
+            let found = entries.clone().find(|entry| self.library_of(entry) == library);
+            return found.copied().ok_or_else(|| {
+                let known: Vec<String> =
+                    entries.map(|entry| format!("{}:{component}", self.library_of(entry))).collect();
+                match known.is_empty() {
+                    true => self.missing(kind, component),
+                    false => Problem::without_place(format!("there is no {kind} named `{name}`"))
+                        .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>()),
+                }
+            });
+        }
         match self.components.get(&(kind, name.to_owned())).map(Vec::as_slice) {
             Some([entry]) => Ok(*entry),
             Some(entries) => {
+                let names: Vec<String> =
+                    entries.iter().map(|entry| format!("`{}:{name}`", self.library_of(entry))).collect();
                 let files: Vec<String> =
                     entries.iter().map(|entry| self.libraries[entry.library].path.display().to_string()).collect();
                 Err(Problem::without_place(format!(
                     "{kind} `{name}` is offered by more than one library: {}",
                     files.join(" and ")
                 ))
-                .help("remove one of them, or search another folder"))
+                .help(format!("say which: {}", names.join(" or "))))
             }
             None => Err(self.missing(kind, name)),
         }

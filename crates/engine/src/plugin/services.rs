@@ -21,6 +21,8 @@ pub(crate) struct ComponentHost<'a> {
     dependencies: Mutex<Vec<String>>,
     /// Warnings so far, which are kept with the result.
     warnings: Mutex<Vec<String>>,
+    /// How many components the one is inside of.
+    depth: usize,
     /// Whether the key is already made under which the result is kept, so that it must depend on nothing more.
     sealed: bool,
 }
@@ -33,6 +35,7 @@ impl<'a> ComponentHost<'a> {
             progress: None,
             dependencies: Mutex::default(),
             warnings: Mutex::default(),
+            depth: 0,
             sealed: false,
         }
     }
@@ -40,6 +43,12 @@ impl<'a> ComponentHost<'a> {
     /// For work whose result is kept: everything that it depends on had to be asked for before.
     pub(crate) fn sealed(factory: &'a Factory, about: &'a str) -> Self {
         Self { sealed: true, ..Self::new(factory, about) }
+    }
+
+    /// For a component that is made inside so many others.
+    #[must_use]
+    pub(super) fn inside(self, depth: usize) -> Self {
+        Self { depth, ..self }
     }
 
     /// The observer is told about progress.
@@ -92,6 +101,10 @@ impl Host for ComponentHost<'_> {
         self.factory.cancel.flag()
     }
 
+    fn version(&self) -> &str {
+        concat!("compflow ", env!("CARGO_PKG_VERSION"))
+    }
+
     fn input(&self, path: &str) -> Result<PathBuf> {
         self.may_depend()?;
         let absolute = self.factory.folder.join(Path::new(path));
@@ -100,14 +113,14 @@ impl Host for ComponentHost<'_> {
             .factory
             .inputs
             .hash(&absolute, &self.factory.cancel)
-            .map_err(|error| Error::new(format!("{}: {}", display(&absolute), plain(&error))))?;
+            .map_err(|error| Error::data(format!("{}: {}", display(&absolute), plain(&error))))?;
         self.depends_on(hash);
         Ok(absolute)
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
         self.may_depend()?;
-        let created = self.factory.create(kind, name, params, self.about)?;
+        let created = self.factory.create_inside(kind, name, params, self.about, self.depth + 1)?;
         self.depends_on(created.key);
         Ok(created.instance)
     }

@@ -8,6 +8,7 @@ mod scorer;
 pub mod statistics;
 mod summary;
 mod tables;
+mod units;
 
 pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{HostRecord, LibraryRecord, MetricRecord, RunRecord};
@@ -15,3 +16,4 @@ pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;
+pub use self::units::{score_text, shown};

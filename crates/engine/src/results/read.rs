@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use compflow_api::Sets;
+use compflow_api::{Sets, Unit};
 use polars::prelude::*;
 
 use super::record::RunRecord;
@@ -96,10 +96,10 @@ impl Results {
         let summary = Table::open(folder, "summary")?;
         let results = Self {
             folder: folder.to_owned(),
-            record,
             runs: runs.read(read_runs)?,
             scores: metrics.read(read_scores)?,
-            summary: summary.read(read_summary)?,
+            summary: with_units(summary.read(read_summary)?, &record),
+            record,
         };
         if results.runs.is_empty() {
             return Err(Error::request(format!("{} holds no cells", folder.display())));
@@ -140,11 +140,14 @@ impl Results {
         self.record.metrics.iter().find(|known| known.name == metric).is_none_or(|known| known.larger_is_better)
     }
 
-    /// Whether a clusterer is given the truth, or is a point of the grid of one that is.
+    /// What a metric counts in.
+    pub fn unit(&self, metric: &str) -> Unit {
+        unit(&self.record, metric)
+    }
+
+    /// Whether a clusterer is given the truth.
     pub fn is_oracle(&self, clusterer: &str) -> bool {
-        self.record.oracles.iter().any(|oracle| {
-            clusterer.strip_prefix(oracle.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        })
+        self.record.oracles.iter().any(|oracle| oracle == clusterer)
     }
 
     /// An entry of the results table.
@@ -320,6 +323,17 @@ fn read_scores(frame: &DataFrame) -> PolarsResult<Vec<Score>> {
         .collect())
 }
 
+/// What a metric counts in, if the record of a run says so.
+fn unit(record: &RunRecord, metric: &str) -> Unit {
+    record.metrics.iter().find(|known| known.name == metric).map_or(Unit::Number, |known| known.unit)
+}
+
+/// Adds what metrics count in, which the record says and the table does not.
+fn with_units(mut summary: Vec<Summary>, record: &RunRecord) -> Vec<Summary> {
+    summary.iter_mut().for_each(|entry| entry.unit = unit(record, &entry.metric));
+    summary
+}
+
 fn read_summary(frame: &DataFrame) -> PolarsResult<Vec<Summary>> {
     let (data, clusterer, metric) = (texts(frame, "data")?, texts(frame, "clusterer")?, texts(frame, "metric")?);
     let (trials, mean, se) = (whole(frame, "trials")?, floats(frame, "mean")?, floats(frame, "se")?);
@@ -331,6 +345,7 @@ fn read_summary(frame: &DataFrame) -> PolarsResult<Vec<Summary>> {
             data,
             clusterer,
             metric,
+            unit: Unit::Number,
             trials: trials[at].unwrap_or_default() as usize,
             mean: mean[at].unwrap_or(f64::NAN),
             se: se[at],

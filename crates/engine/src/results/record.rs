@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use compflow_api::Metric;
+use compflow_api::{Metric, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::files::write_whole;
@@ -34,7 +34,7 @@ pub struct RunRecord {
     /// What the evaluators reported, in their order.
     #[serde(default)]
     pub metrics: Vec<MetricRecord>,
-    /// The clusterers that are given the truth.
+    /// The clusterers that are given the truth, as they are called in tables.
     #[serde(default)]
     pub oracles: Vec<String>,
     /// What tuning chose: clusterer and parameters.
@@ -76,6 +76,12 @@ pub struct MetricRecord {
     pub name: String,
     /// Whether more of it is better.
     pub larger_is_better: bool,
+    /// What it counts in.
+    #[serde(default = "share")]
+    pub unit: Unit,
+    /// The smallest and the largest value there can be; `None` if there is no bound.
+    #[serde(default)]
+    pub range: (Option<f64>, Option<f64>),
 }
 
 /// A machine.
@@ -102,9 +108,20 @@ pub struct LibraryRecord {
     pub blake3: String,
 }
 
+/// Before units were recorded, all were shares.
+fn share() -> Unit {
+    Unit::Share
+}
+
 impl From<&Metric> for MetricRecord {
     fn from(metric: &Metric) -> Self {
-        Self { name: metric.name.clone(), larger_is_better: metric.larger_is_better }
+        let bound = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            name: metric.name.clone(),
+            larger_is_better: metric.larger_is_better,
+            unit: metric.unit,
+            range: (bound(metric.range.0), bound(metric.range.1)),
+        }
     }
 }
 
@@ -128,12 +145,7 @@ impl RunRecord {
             folder: plan.factory.folder.clone(),
             pipeline: plan.resolved.clone(),
             metrics: plan.metrics.iter().map(MetricRecord::from).collect(),
-            oracles: plan
-                .clusterers
-                .iter()
-                .filter(|planned| planned.knows_truth())
-                .map(|planned| planned.name.clone())
-                .collect(),
+            oracles: plan.oracles(),
             tuned: BTreeMap::new(),
             seed: plan.seed,
             only: plan.only.clone(),

@@ -1,10 +1,10 @@
 //! The data of an earlier run, read again: the tables hold what was found, not what it was found in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compflow_api::{Kind, Sets, Space};
+use compflow_api::{Embeddings, Evaluation, Flags, Kind, Rows, Sets, Space};
 
 use super::record::RunRecord;
 use super::statistics::mean;
@@ -95,7 +95,7 @@ impl<'r> RecordedRun<'r> {
         let mut problems = Vec::new();
         let mut checker =
             Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems };
-        let source = checker.open(data, self.record.seed);
+        let source = checker.open(data, self.record.seed, &BTreeSet::new());
         // Files that are missing are problems, and leave a source of none.
         let Some(source) = source.filter(|_| problems.is_empty()) else {
             let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
@@ -112,7 +112,7 @@ impl<'r> RecordedRun<'r> {
                 return Err(Error::data(format!("{} has changed since the run", display(file))));
             }
         }
-        source.read(Keep::Matrix, &self.factory, cores())
+        source.read(Keep::Matrix, &self.factory, cores(), self.factory.memory)
     }
 
     /// Whether a loader that makes data up is the one that did.
@@ -129,18 +129,33 @@ impl<'r> RecordedRun<'r> {
     /// If an evaluator is gone or fails, or the data has no true sets.
     pub fn trivial(&self, dataset: &Dataset, which: Trivial) -> Result<Means> {
         let mut problems = Vec::new();
-        let (evaluators, _) =
+        let evaluators =
             Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems }
                 .evaluators(&self.pipeline.contents.evaluators);
         if let Some(problem) = problems.into_iter().next() {
-            return Err(Error::Component(problem.text));
+            return Err(Error::request(problem.text));
         }
         let mut scores: BTreeMap<String, BTreeMap<usize, f64>> = BTreeMap::new();
         for (at, trial) in dataset.trials.iter().enumerate() {
-            let truth = trial.truth.as_ref().ok_or_else(|| Error::data("the data has no true sets"))?;
             let found = which.sets(trial.size());
-            for recipe in &evaluators {
-                for (metric, value) in evaluate(&self.factory, recipe, truth, &found, which.name())? {
+            let rows = Embeddings::new(&trial.embeddings, dataset.dim);
+            for evaluator in &evaluators {
+                let recipe = &evaluator.shared.recipe;
+                if recipe.flags.contains(Flags::NEEDS_TRUTH) && trial.truth.is_none() {
+                    return Err(Error::data("the data has no true sets"));
+                }
+                // Nothing but the sets is known of a clustering that was not computed.
+                let evaluation = Evaluation {
+                    predicted: &found,
+                    truth: trial.truth.as_ref(),
+                    rows: recipe.flags.contains(Flags::NEEDS_EMBEDDINGS).then_some(&rows as &dyn Rows),
+                    space: self.space(),
+                    degree: self.pipeline.contents.degree,
+                    clusters: None,
+                    centroids: None,
+                    columns: &trial.columns(&recipe.columns)?,
+                };
+                for (metric, value) in evaluate(&self.factory, evaluator, &evaluation, which.name())? {
                     scores.entry(metric).or_default().insert(at, value);
                 }
             }

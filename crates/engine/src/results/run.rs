@@ -13,6 +13,7 @@ use crate::plan::Plan;
 use crate::run::cache::Cache;
 use crate::run::execute::{Computed, Shared, compute_all};
 use crate::run::folder::{ResultsFolder, unwritable};
+use crate::run::memory::Sampler;
 use crate::run::row::Row;
 
 /// How to run.
@@ -80,6 +81,7 @@ impl Plan {
             plan: self.clone(),
             factory: self.factory.watched_by(observer, cancel),
             cache,
+            sampler: Sampler::start(),
             fresh: options.fresh,
             strict: options.strict,
         }));

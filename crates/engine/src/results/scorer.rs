@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use compflow_api::{ForeignLoader, Kind, LoadRequest, Loader, Services, Sets};
+use compflow_api::{
+    Evaluation, Flags, ForeignEvaluator, ForeignLoader, Kind, LoadRequest, Loader, Services, Sets,
+};
 
 use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::dataset::{Builder, Keep};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
-use crate::plan::Recipe;
+use crate::plan::shared::Shared;
+use crate::plan::{PlannedEvaluator, Recipe};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
@@ -54,15 +57,13 @@ impl Scorer {
         let created = self.factory.create(Kind::Loader, request.loader, &params, request.loader);
         let loader = created.and_then(|created| ForeignLoader::try_from(created.instance));
         let loader = loader.map_err(|error| Error::from(error).context(about))?;
-        let columns = LoadRequest {
-            path: Some(request.path),
-            truth: Some(request.column),
-            trial: request.trial,
-            id: request.id,
-            ..LoadRequest::default()
-        };
+        let columns = [("truth", Some(request.column)), ("trial", request.trial), ("id", request.id)];
+        let columns: Vec<(&str, &str)> =
+            columns.into_iter().filter_map(|(name, source)| Some((name, source?))).collect();
+        let request = LoadRequest { path: Some(request.path), columns: &columns };
         let host = ComponentHost::new(&self.factory, about);
-        let batches = loader.load(&columns, &Services { host: &host, ..Services::none() })?;
+        let stream = loader.load(&request, &Services { host: &host, ..Services::none() })?;
+        let batches = stream.into_batches(u64::MAX)?;
         let mut builder = Builder::new(Keep::Nothing, u64::MAX);
         builder.read(batches, &self.factory.cancel).map_err(|error| error.context(about))?;
         builder.finish().map_err(|error| error.context(about))
@@ -72,23 +73,36 @@ impl Scorer {
     ///
     /// # Errors
     /// If there is none of that name, or it needs parameters.
-    pub fn evaluator(&self, name: &str) -> Result<Recipe> {
+    pub fn evaluator(&self, name: &str) -> Result<PlannedEvaluator> {
         let created = self.factory.create(Kind::Evaluator, name, "{}", name)?;
-        let flags = created.instance.component().flags();
-        Ok(Recipe {
+        let flags = created.instance.flags()?;
+        if flags.contains(Flags::NEEDS_EMBEDDINGS) {
+            return Err(Error::request(format!("evaluator `{name}` needs embeddings, and here are only sets")));
+        }
+        let recipe = Recipe {
             kind: Kind::Evaluator,
             name: name.to_owned(),
             params: "{}".to_owned(),
             key: created.key,
             flags,
-        })
+            columns: Vec::new(),
+        };
+        let instance = ForeignEvaluator::try_from(created.instance)?;
+        let metrics = instance.try_metrics()?;
+        Ok(PlannedEvaluator { shared: Shared::new(recipe, instance), metrics })
     }
 
     /// Scores sets: metrics and their values.
     ///
     /// # Errors
     /// Whatever the evaluator says, and a score that is not a number.
-    pub fn score(&self, evaluator: &Recipe, truth: &Sets, predicted: &Sets) -> Result<Vec<(String, f64)>> {
-        Ok(evaluate(&self.factory, evaluator, truth, predicted, &evaluator.name)?)
+    pub fn score(
+        &self,
+        evaluator: &PlannedEvaluator,
+        truth: &Sets,
+        predicted: &Sets,
+    ) -> Result<Vec<(String, f64)>> {
+        let evaluation = Evaluation::new(predicted, truth);
+        Ok(evaluate(&self.factory, evaluator, &evaluation, evaluator.name())?)
     }
 }

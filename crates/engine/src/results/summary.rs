@@ -1,6 +1,6 @@
 //! The results table: a mean over trials for every data set, clusterer and metric, compared with the best.
 
-use compflow_api::{Flags, Metric};
+use compflow_api::{Flags, Metric, Unit};
 
 use super::statistics::{Scores, matched_pairs, mean, standard_error};
 use crate::plan::Plan;
@@ -15,6 +15,8 @@ pub struct Summary {
     pub clusterer: String,
     /// The metric.
     pub metric: String,
+    /// What it counts in.
+    pub unit: Unit,
     /// How many trials were scored.
     pub trials: usize,
     /// Over trials.
@@ -82,6 +84,7 @@ fn compare(groups: &[Group<'_>], data: &str, metric: &Metric) -> Vec<Summary> {
                 data: data.to_owned(),
                 clusterer: group.label.to_owned(),
                 metric: metric.name.clone(),
+                unit: metric.unit,
                 trials: scores.len(),
                 mean: mean(scores),
                 se: standard_error(&scores.values().copied().collect::<Vec<_>>()),
@@ -104,11 +107,11 @@ mod tests {
     fn a_method_that_is_given_the_truth_does_not_compete() {
         let group = |label, oracle, values: &[f64]| Group { label, oracle, scores: scores(values) };
         let groups = [group("OSC", true, &[1.0, 1.0]), group("A", false, &[0.5, 0.6]), group("B", false, &[0.9])];
-        let entries = compare(&groups, "d", &Metric::larger("cri"));
+        let entries = compare(&groups, "d", &Metric::share("cri"));
         assert_eq!(entries.iter().map(|entry| entry.best).collect::<Vec<_>>(), [false, true, false]);
         assert!(entries[0].p_vs_best.is_some() && entries[1].p_vs_best.is_none());
-        assert!(compare(&groups[..1], "d", &Metric::larger("cri"))[0].best, "unless there is no other");
-        let smaller = compare(&groups[1..2], "d", &Metric::smaller("loss"));
+        assert!(compare(&groups[..1], "d", &Metric::share("cri"))[0].best, "unless there is no other");
+        let smaller = compare(&groups[1..2], "d", &Metric::distance("loss"));
         assert!(smaller[0].best);
     }
 }

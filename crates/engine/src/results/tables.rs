@@ -1,9 +1,10 @@
-//! The six tables of a run, as Polars dataframes written to Parquet.
+//! The tables of a run, as Polars dataframes written to Parquet.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
+use compflow_api::{Clustering, Column as Extra};
 use polars::prelude::*;
 
 use super::summary::Summary;
@@ -21,14 +22,18 @@ use crate::run::row::Row;
 pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<()> {
     let assignments = Assignments::new(plan, rows);
     let parts = assignments.parts();
-    let tables: [(&str, Parts<'_>); 6] = [
+    let mut tables: Vec<(&str, Parts<'_>)> = vec![
         ("runs", once(|| runs(plan, rows))),
         ("metrics", once(|| metrics(plan, rows))),
         ("summary", once(|| summary(entries))),
         ("assignments", Box::new(parts.iter().map(|part| assignments.table(part)))),
         ("clusters", once(|| clusters(plan, rows))),
         ("traces", once(|| traces(plan, rows))),
+        ("singletons", once(|| singletons(plan, rows))),
     ];
+    if plan.setting.memberships {
+        tables.push(("memberships", Box::new(parts.iter().map(|part| assignments.memberships(part)))));
+    }
     let mut staged = Vec::new();
     for (name, mut parts) in tables {
         let written = Staged::write(&folder.join(format!("{name}.parquet")), true, |file| {
@@ -127,10 +132,48 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         ),
         Column::new("singletons".into(), counted(false)),
         Column::new("compositions".into(), counted(true)),
+        Column::new("scalars".into(), outcomes().map(|outcome| scalars(&outcome?.clustering)).collect::<Vec<_>>()),
+        Column::new(
+            "resolved".into(),
+            outcomes().map(|outcome| resolved(&outcome?.clustering)).collect::<Vec<_>>(),
+        ),
         Column::new("status".into(), rows.iter().map(status).collect::<Vec<_>>()),
         Column::new("error".into(), rows.iter().map(|row| row.error.as_deref()).collect::<Vec<_>>()),
     ]);
     DataFrame::new(rows.len(), columns)
+}
+
+/// Named numbers as a JSON object; `None` if there are none. One that is not finite has no form in JSON and is null.
+fn scalars(clustering: &Clustering) -> Option<String> {
+    let object: serde_json::Map<_, _> =
+        clustering.scalars.iter().map(|(name, value)| (name.clone(), (*value).into())).collect();
+    (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
+}
+
+/// Parameters that the method settled by itself, as a JSON object; `None` if there are none.
+fn resolved(clustering: &Clustering) -> Option<String> {
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let object: serde_json::Map<_, _> =
+        clustering.resolved.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+    (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
+}
+
+/// What unions are composed from: the vectors of singletons before normalisation.
+fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let found =
+        |row: &'_ Row| row.outcome.as_ref().map_or(0, |outcome| outcome.clustering.singletons.numbers.len());
+    let mut columns = join_columns(plan, rows.iter().map(|row| (row, found(row))));
+    let of = || rows.iter().filter_map(|row| Some(&row.outcome.as_ref()?.clustering.singletons));
+    let numbers: Vec<u32> = of().flat_map(|singletons| singletons.numbers.iter().copied()).collect();
+    let mut vectors = ListPrimitiveChunkedBuilder::<Float32Type>::new("vector".into(), 0, 0, DataType::Float32);
+    for singletons in of() {
+        let dim = singletons.vectors.len().checked_div(singletons.numbers.len()).unwrap_or(0).max(1);
+        singletons.vectors.chunks_exact(dim).for_each(|vector| vectors.append_slice(vector));
+    }
+    let height = numbers.len();
+    columns.push(Column::new("singleton".into(), numbers));
+    columns.push(vectors.finish().into_column());
+    DataFrame::new(height, columns)
 }
 
 fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
@@ -182,6 +225,18 @@ fn summary(entries: &[Summary]) -> PolarsResult<DataFrame> {
             Column::new("p_vs_best".into(), entries.iter().map(|entry| entry.p_vs_best).collect::<Vec<_>>()),
         ],
     )
+}
+
+/// One value of a column that others have with another type.
+fn as_text(column: &Extra, at: usize) -> String {
+    match column {
+        Extra::Sets(sets) => format!("{:?}", &sets[at]),
+        Extra::Floats(values) => values[at].to_string(),
+        Extra::Integers(values) => values[at].to_string(),
+        Extra::Flags(values) => values[at].to_string(),
+        Extra::Texts(values) => values[at].clone(),
+        Extra::Vectors { width, values } => format!("{:?}", &values[at * width..][..*width]),
+    }
 }
 
 /// A column of lists of numbers.
@@ -238,7 +293,7 @@ impl<'a> Assignments<'a> {
         parts
     }
 
-    fn table(&self, part: &[Piece<'_>]) -> PolarsResult<DataFrame> {
+    fn table(&self, part: &[Piece<'a>]) -> PolarsResult<DataFrame> {
         let sets = || {
             part.iter().flat_map(|(_, outcome, range)| range.clone().map(|at| &outcome.clustering.assignments[at]))
         };
@@ -249,16 +304,75 @@ impl<'a> Assignments<'a> {
         let distances: Vec<Option<f32>> = part
             .iter()
             .flat_map(|(_, outcome, range)| range.clone().map(|at| outcome.distances.get(at).copied()))
+            // An example that belongs to no cluster is at no distance from it.
+            .map(|distance| distance.filter(|distance| !distance.is_nan()))
             .collect();
         columns.push(Column::new("distance".into(), distances));
         for name in &self.extra {
-            let column = part.iter().flat_map(|(_, outcome, range)| {
-                let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
-                range.clone().map(move |at| found.map(|(_, sets)| &sets[at]))
-            });
-            columns.push(lists(name, column));
+            columns.push(self.extra_column(name, part));
         }
         DataFrame::new(sets().count(), columns)
+    }
+
+    /// A further column: of the type that all clusterers give it, or of texts if they differ.
+    fn extra_column(&self, name: &str, part: &[Piece<'a>]) -> Column {
+        let of = |outcome: &'a Outcome| outcome.clustering.extra.iter().find(|(known, _)| known == name);
+        let mut kinds = self.finished.iter().filter_map(|(_, outcome)| of(outcome)).map(|(_, column)| column);
+        let first = kinds.next();
+        let same = kinds.all(|column| first.map(std::mem::discriminant) == Some(std::mem::discriminant(column)));
+        /// One value for every example, from columns of one type.
+        macro_rules! values {
+            ($kind:ident, $value:expr) => {
+                part.iter()
+                    .flat_map(|(_, outcome, range)| {
+                        let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
+                        range.clone().map(move |at| match found {
+                            Some((_, Extra::$kind(values))) => $value(&values[at]),
+                            _ => None,
+                        })
+                    })
+                    .collect::<Vec<_>>()
+            };
+        }
+        match first.filter(|_| same) {
+            Some(Extra::Sets(_)) => lists(name, values!(Sets, Some).into_iter()),
+            Some(Extra::Floats(_)) => {
+                let number = |value: &f64| Some(*value).filter(|value| !value.is_nan());
+                Column::new(name.into(), values!(Floats, number))
+            }
+            Some(Extra::Integers(_)) => Column::new(name.into(), values!(Integers, |value: &i64| Some(*value))),
+            Some(Extra::Flags(_)) => Column::new(name.into(), values!(Flags, |value: &bool| Some(*value))),
+            Some(Extra::Texts(_)) => {
+                Column::new(name.into(), values!(Texts, |value: &'a String| Some(value.as_str())))
+            }
+            Some(Extra::Vectors { .. }) | None => {
+                let texts = part.iter().flat_map(|(_, outcome, range)| {
+                    let found = outcome.clustering.extra.iter().find(|(known, _)| known == name);
+                    range.clone().map(move |at| found.map(|(_, column)| as_text(column, at)))
+                });
+                Column::new(name.into(), texts.collect::<Vec<Option<String>>>())
+            }
+        }
+    }
+
+    /// The memberships of the same examples as those of [`table`](Self::table), null where the method is not soft.
+    fn memberships(&self, part: &[Piece<'_>]) -> PolarsResult<DataFrame> {
+        let mut columns = join_columns(self.plan, part.iter().map(|(row, _, range)| (*row, range.len())));
+        columns.push(self.ids(part));
+        let mut builder =
+            ListPrimitiveChunkedBuilder::<Float32Type>::new("memberships".into(), 0, 0, DataType::Float32);
+        let mut height = 0;
+        for (_, outcome, range) in part {
+            let clustering = &outcome.clustering;
+            let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
+            height += range.len();
+            for at in range.clone() {
+                let row = clustering.memberships.get(at * width..(at + 1) * width);
+                builder.append_opt_slice(row.filter(|row| !row.is_empty()));
+            }
+        }
+        columns.push(builder.finish().into_column());
+        DataFrame::new(height, columns)
     }
 
     fn ids(&self, part: &[Piece<'_>]) -> Column {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use compflow_api::{Clustering, Sets};
+use compflow_api::{Clustering, Sets, Singletons};
 
 /// Renumbers the singletons: in the order of the first example that belongs to one alone, then those that occur only
 /// in larger sets, then the rest, among themselves as the method counts them. Clusters are listed by size of their set,
@@ -12,7 +12,8 @@ pub(super) fn canonical(mut clustering: Clustering) -> Clustering {
     let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
     let others = clustering.assignments.iter().filter(|set| set.len() > 1);
     let mut seen: HashSet<u32> = HashSet::new();
-    for set in alone.chain(others).chain(clustering.clusters.iter()) {
+    let unseen = std::iter::once(&clustering.singletons.numbers[..]);
+    for set in alone.chain(others).chain(clustering.clusters.iter()).chain(unseen) {
         order.extend(set.iter().filter(|member| seen.insert(**member)));
     }
     let numbers: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
@@ -53,6 +54,15 @@ pub(super) fn canonical(mut clustering: Clustering) -> Clustering {
         by_set.iter().flat_map(|&at| clustering.centroids[at * dim..][..dim].to_vec()).collect();
     clustering.clusters = by_set.iter().map(|&at| &renumbered[at]).collect();
 
+    let Singletons { numbers: old, vectors } = std::mem::take(&mut clustering.singletons);
+    let dim = vectors.len().checked_div(old.len()).unwrap_or(0);
+    let mut by_number: Vec<usize> = (0..old.len()).collect();
+    by_number.sort_by_key(|&at| numbers[&old[at]]);
+    clustering.singletons = Singletons {
+        numbers: by_number.iter().map(|&at| numbers[&old[at]]).collect(),
+        vectors: by_number.iter().flat_map(|&at| &vectors[at * dim..][..dim]).copied().collect(),
+    };
+
     let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
     if width > 0 {
         order.extend((0..width as u32).filter(|member| !seen.contains(member)));
@@ -73,6 +83,7 @@ mod tests {
             clusters: Sets::from_iter([vec![5], vec![9], vec![5, 9], vec![7]]),
             exemplars: vec![vec![2], vec![1], vec![2, 1], vec![3]],
             centroids: vec![5.0, 9.0, 59.0, 7.0],
+            singletons: Singletons { numbers: vec![5, 7, 9, 8], vectors: vec![0.5, 0.7, 0.9, 0.8] },
             ..Clustering::default()
         };
         let canonical = canonical(clustering);
@@ -80,6 +91,8 @@ mod tests {
         assert_eq!(canonical.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1]]));
         assert_eq!(canonical.exemplars, [vec![1], vec![2], vec![3], vec![1, 2]]);
         assert_eq!(canonical.centroids, [9.0, 5.0, 7.0, 59.0]);
+        let singletons = Singletons { numbers: vec![0, 1, 2, 3], vectors: vec![0.9, 0.5, 0.7, 0.8] };
+        assert_eq!(canonical.singletons, singletons);
     }
 
     #[test]

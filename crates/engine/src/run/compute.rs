@@ -1,26 +1,27 @@
 //! Computing one cell.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use compflow_api::{
-    Clusterer, Embeddings, Error, Flags, ForeignClusterer, ForeignComposer, Level, Result, Services, StreamTask,
-    Task,
+    Clusterer, Composer, Embeddings, Error, Flags, ForeignClusterer, Level, Result, Rows, Services, StreamTask,
 };
 
 use super::cache::Cache;
 use super::canonical::canonical;
 use super::distances::distances;
-use super::memory::Watch;
+use super::memory::Sampler;
 use super::outcome::Outcome;
 use super::row::Row;
+use super::score::score;
 use crate::data::source::Streamed;
 use crate::files::plain;
 use crate::plan::cell::Cell;
+use crate::plan::shared::Shared;
 use crate::plan::{Plan, PlannedData};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
-use crate::plugin::texts::warned_of_no_convergence;
 
 /// What the cells of a run have in common.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,7 @@ pub(super) struct Job<'a> {
     pub(super) plan: &'a Plan,
     pub(super) factory: &'a Factory,
     pub(super) cache: &'a Cache,
+    pub(super) sampler: &'a Sampler,
     /// Whether to compute again what is kept.
     pub(super) fresh: bool,
     /// Whether a method that did not converge has failed.
@@ -52,7 +54,10 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     let mut outcome = match outcome {
         Ok(outcome) => outcome,
         Err(Error::Cancelled) => return row,
-        Err(Error::Failed(text)) => {
+        Err(error) => {
+            // What cells share may be what failed.
+            plan.setting.composer.iter().for_each(Shared::discard);
+            let text = error.to_string();
             observer.error(&about, &text);
             row.error = Some(text);
             return row;
@@ -60,12 +65,12 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     };
     let not_converged = (!outcome.clustering.diagnostics.converged)
         .then(|| format!("did not converge in {} iterations", outcome.clustering.diagnostics.iterations));
-    if let Some(text) = not_converged.as_ref().filter(|_| changed && !warned_of_no_convergence(&outcome.warnings))
-    {
+    // A method that has warned of anything has said more than this.
+    if let Some(text) = not_converged.as_ref().filter(|_| changed && outcome.warnings.is_empty()) {
         observer.log(Level::Warn, &about, text);
         outcome.warnings.push(text.clone());
     }
-    let (added, failed) = outcome.score(factory, &plan.setting, cell.trial(plan), &about);
+    let (added, failed) = score(job, cell, &mut outcome, &about);
     changed |= added;
     if changed && let Err(error) = cache.store(&key, &outcome) {
         // The result is still in memory and goes into the tables; only a second run has to compute it again.
@@ -73,7 +78,8 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     }
     match failed {
         Some(Error::Cancelled) => return row,
-        Some(Error::Failed(text)) => {
+        Some(error) => {
+            let text = error.to_string();
             observer.error(&about, &text);
             row.error = Some(text);
         }
@@ -92,52 +98,81 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
 /// Clusters a trial.
 fn run(job: &Job<'_>, cell: Cell, about: &str) -> Result<Outcome> {
     let host = ComponentHost::sealed(job.factory, about).with_progress();
-    let outcome = cluster(job, cell, &host);
+    let outcome = cluster(job, cell, &host, about);
     let warnings = host.into_warnings();
     outcome.map(|outcome| Outcome { warnings, ..outcome })
 }
 
-fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>) -> Result<Outcome> {
-    let (plan, factory, setting) = (job.plan, job.factory, &job.plan.setting);
-    let (trial, clusterer) = (cell.trial(plan), &cell.variant(plan).recipe);
-    let PlannedData { dataset, streamed, .. } = &plan.data[cell.data];
-    let dim = dataset.dim;
-    // Instances are made for every cell, so that one that panicked takes no other cell with it.
-    let composer = match &setting.composer {
-        None => None,
-        Some(recipe) => Some(ForeignComposer::try_from(recipe.make(factory)?)?),
-    };
-    let instance = ForeignClusterer::try_from(clusterer.make(factory)?)?;
-    let task = Task {
-        embeddings: Embeddings::new(&trial.embeddings, dim),
-        space: setting.space,
-        degree: setting.degree,
-        composer: composer.as_ref().map(|composer| composer as &dyn compflow_api::Composer),
-        truth: trial.truth.as_ref().filter(|_| clusterer.flags.contains(Flags::NEEDS_TRUTH)),
-        preferences: trial.preferences.as_deref(),
-    };
-    let services = Services { host, seed: cell.seed(plan), threads: setting.threads, memory: setting.memory };
-    let (watch, started) = (Watch::start(), Instant::now());
-    let threads = setting.threads;
-    let rows = |verify| streamed.as_ref().map(|source| Streamed { source, factory, trial, dim, threads, verify });
-    let (read, verified) = (rows(false), rows(true));
-    let found = match &read {
-        Some(rows) => instance.cluster_stream(&StreamTask { rows, ..task.stream() }, &services),
-        None if instance.streams() => instance.cluster_stream(&task.stream(), &services),
-        None => instance.cluster(&task, &services),
-    };
-    let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.stop());
-    let clustering = canonical(found?);
-    let last = match &verified {
-        Some(rows) => StreamTask { rows, ..task.stream() },
-        None => task.stream(),
-    };
-    let distances = distances(&last, &clustering)?;
-    // An error while an instance is closed does not discard the outcome.
-    for closed in [instance.close(), composer.map_or(Ok(()), ForeignComposer::close)] {
-        if let Err(error) = closed {
-            services.log(Level::Warn, format!("while it was being ended: {error}"));
+impl Job<'_> {
+    /// Lets `work` have the examples of a cell, with everything about them that its clusterer may know. Those that are not
+    /// in memory are read batch by batch; `verify` looks whether they are still those of the trial.
+    pub(super) fn with_examples<R>(
+        &self,
+        cell: Cell,
+        verify: bool,
+        work: impl FnOnce(&StreamTask<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let (plan, factory, setting) = (self.plan, self.factory, &self.plan.setting);
+        let (trial, recipe) = (cell.trial(plan), &cell.variant(plan).recipe);
+        let PlannedData { dataset, streamed, .. } = &plan.data[cell.data];
+        let composer = setting.composer.as_ref().map(|composer| composer.get(factory)).transpose()?;
+        let columns = trial.columns(&recipe.columns).map_err(crate::error::Error::into_component)?;
+        let (dim, threads) = (dataset.dim, setting.threads);
+        let kept = Embeddings::new(&trial.embeddings, dim);
+        let read = streamed.as_ref().map(|source| Streamed { source, factory, trial, dim, threads, verify });
+        work(&StreamTask {
+            rows: read.as_ref().map_or(&kept as &dyn Rows, |read| read),
+            space: setting.space,
+            degree: setting.degree,
+            composer: composer.as_deref().map(|composer| composer as &dyn Composer),
+            truth: trial.truth.as_ref().filter(|_| recipe.flags.contains(Flags::NEEDS_TRUTH)),
+            preferences: trial.preferences.as_deref(),
+            weights: trial.weights.as_deref(),
+            columns: &columns,
+        })
+    }
+
+    /// Fails if somebody has written into the examples: later cells would compute something else from them, and keep it.
+    pub(super) fn require_intact(&self, cell: Cell, about: &str) -> Result<()> {
+        let trial = cell.trial(self.plan);
+        if trial.damaged.load(Ordering::Relaxed) || !trial.is_intact() {
+            trial.damaged.store(true, Ordering::Relaxed);
+            return Err(Error::new(format!(
+                "the examples or their true sets were written to during {about}: a component that ran then changes what \
+                 it is only lent; nothing more is computed from them"
+            )));
         }
+        Ok(())
+    }
+}
+
+fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> Result<Outcome> {
+    let (plan, setting) = (job.plan, &job.plan.setting);
+    let services = Services { host, seed: cell.seed(plan), threads: setting.threads, memory: setting.memory };
+    if cell.trial(plan).damaged.load(Ordering::Relaxed) {
+        return job.require_intact(cell, "an earlier cell").map(|()| unreachable!());
+    }
+    // Made for every cell, so that one that panicked takes no other cell with it.
+    let instance = ForeignClusterer::try_from(cell.variant(plan).recipe.make(job.factory)?)?;
+    let dim = plan.data[cell.data].dataset.dim;
+    let bytes = instance.memory(cell.trial(plan).size(), dim, setting.degree)?;
+    services.require_memory(bytes, "see --memory, and the component's parameters")?;
+    let watch = job.sampler.watch();
+    let started = Instant::now();
+    let found = job.with_examples(cell, false, |task| match task.rows.in_memory() {
+        Some(embeddings) if !cell.variant(plan).streams => instance.cluster(&task.whole(embeddings), &services),
+        _ => instance.cluster_stream(task, &services),
+    });
+    let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.peak());
+    job.require_intact(cell, about)?;
+    let mut clustering = canonical(found?);
+    if !setting.memberships {
+        clustering.memberships = Vec::new();
+    }
+    let distances = job.with_examples(cell, true, |task| distances(task, &clustering, &services))?;
+    // An error while an instance is closed does not discard the outcome.
+    if let Err(error) = instance.close() {
+        services.log(Level::Warn, format!("while it was being ended: {error}"));
     }
     Ok(Outcome { clustering, distances, seconds, peak_bytes, warnings: Vec::new(), scores: BTreeMap::new() })
 }

@@ -2,27 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use compflow_api::{Clustering, Embeddings, Result, Rows, Sets, StreamTask};
+use compflow_api::{Clustering, Embeddings, Result, Rows, Services, Sets, StreamTask};
 
-/// The distance of every example to the representative of its cluster: its centroid, or its composed exemplars.
-pub(super) fn distances(task: &StreamTask<'_>, clustering: &Clustering) -> Result<Vec<f32>> {
-    let (dim, clusters) = (task.rows.dim(), &clustering.clusters);
-    let representatives = if !clustering.centroids.is_empty() {
-        clustering.centroids.clone()
-    } else if !clustering.exemplars.is_empty() {
-        let (values, sets) = exemplars(task.rows, &clustering.exemplars)?;
-        let values = Embeddings::new(&values, dim);
-        task.with(values).compose_sets(values, &sets)?
-    } else {
-        return Ok(Vec::new());
-    };
-    let clusters: HashMap<&[u32], usize> = clusters.iter().enumerate().map(|(at, set)| (set, at)).collect();
+/// A point of the space for every cluster: its centroid, or its composed exemplars; `None` if clusters have neither.
+pub(super) fn representatives(
+    task: &StreamTask<'_>,
+    clustering: &Clustering,
+    services: &Services<'_>,
+) -> Result<Option<Vec<f32>>> {
+    if !clustering.centroids.is_empty() {
+        return Ok(Some(clustering.centroids.clone()));
+    }
+    if clustering.exemplars.is_empty() {
+        return Ok(None);
+    }
+    let (values, sets) = exemplars(task.rows, &clustering.exemplars)?;
+    let values = Embeddings::new(&values, task.rows.dim());
+    task.with(values).compose_sets(values, &sets, services).map(Some)
+}
+
+/// The distance of every example to the representative of its cluster; NaN for one that belongs to none. Empty if
+/// clusters have no representatives.
+pub(super) fn distances(
+    task: &StreamTask<'_>,
+    clustering: &Clustering,
+    services: &Services<'_>,
+) -> Result<Vec<f32>> {
+    let Some(representatives) = representatives(task, clustering, services)? else { return Ok(Vec::new()) };
+    let (dim, clusters) = (task.rows.dim(), clustering.clusters.iter().enumerate());
+    let clusters: HashMap<&[u32], usize> = clusters.map(|(at, set)| (set, at)).collect();
     let mut distances = Vec::with_capacity(task.rows.len());
     task.rows.pass(&mut |batch| {
         let points = task.space.points(batch);
         for point in points.chunks_exact(dim) {
-            let cluster = clusters[&clustering.assignments[distances.len()]];
-            distances.push(task.space.distance(point, &representatives[cluster * dim..][..dim]) as f32);
+            let cluster = clusters.get(&clustering.assignments[distances.len()]);
+            distances.push(cluster.map_or(f32::NAN, |&cluster| {
+                task.space.distance(point, &representatives[cluster * dim..][..dim]) as f32
+            }));
         }
         Ok(())
     })?;

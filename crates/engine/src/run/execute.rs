@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::compute::{Job, compute};
+use super::memory::Sampler;
 use super::outcome::Outcome;
 use super::row::Row;
 use super::tuning::{announce, settle, unsettled};
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     /// Told and stopped by whoever started the run.
     pub(crate) factory: Factory,
     pub(crate) cache: Cache,
+    pub(crate) sampler: Sampler,
     /// Whether to compute again what is kept.
     pub(crate) fresh: bool,
     /// Whether a method that did not converge has failed.
@@ -33,8 +35,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     fn job(&self) -> Job<'_> {
-        let Self { plan, factory, cache, fresh, strict } = self;
-        Job { plan, factory, cache, fresh: *fresh, strict: *strict }
+        let Self { plan, factory, cache, sampler, fresh, strict } = self;
+        Job { plan, factory, cache, sampler, fresh: *fresh, strict: *strict }
     }
 }
 

@@ -7,10 +7,11 @@ mod distances;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
 pub(crate) mod folder;
-mod memory;
+pub(crate) mod memory;
 mod outcome;
 mod preview;
 pub(crate) mod row;
+mod score;
 mod tuning;
 
 pub(crate) use self::outcome::Outcome;

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Clustering, Error, Level};
+use compflow_api::{Clustering, Flags, Level};
 use serde::{Deserialize, Serialize};
 
-use super::evaluate::evaluate;
 use crate::data::Trial;
 use crate::observer::Observer;
+use crate::plan::PlannedEvaluator;
 use crate::plan::recipe::{Recipe, Setting};
-use crate::plugin::factory::Factory;
 
 /// What comes out of a cell and is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,47 +25,33 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Adds the scores that are still missing; says whether there were any, and what the first evaluator said that
-    /// failed. Scores of the others are kept.
-    pub(crate) fn score(
-        &mut self,
-        factory: &Factory,
-        setting: &Setting,
-        trial: &Trial,
-        about: &str,
-    ) -> (bool, Option<Error>) {
-        let Some(truth) = &trial.truth else { return (false, None) };
-        let mut added = false;
-        let mut failed = None;
-        for recipe in &setting.evaluators {
-            let key = score_key(recipe, trial);
-            if self.scores.contains_key(&key) {
-                continue;
-            }
-            match evaluate(factory, recipe, truth, &self.clustering.assignments, about) {
-                Ok(scores) => {
-                    self.scores.insert(key, scores);
-                    added = true;
-                }
-                Err(error) => failed = failed.or(Some(error.context(format!("evaluator `{}`", recipe.name)))),
-            }
-        }
-        (added, failed)
-    }
-
     /// The scores of the run's evaluators, in their order.
     pub(crate) fn scores<'a>(
         &'a self,
         setting: &'a Setting,
         trial: &'a Trial,
     ) -> impl Iterator<Item = &'a (String, f64)> {
-        setting.evaluators.iter().filter_map(|recipe| self.scores.get(&score_key(recipe, trial))).flatten()
+        setting.evaluators.iter().filter_map(|evaluator| self.scores.get(&score_key(evaluator, trial))).flatten()
+    }
+
+    /// The evaluators whose scores can be had and are missing.
+    pub(super) fn unscored<'a>(
+        &self,
+        setting: &'a Setting,
+        trial: &Trial,
+    ) -> impl Iterator<Item = &'a PlannedEvaluator> {
+        let needs_truth =
+            |evaluator: &PlannedEvaluator| evaluator.shared.recipe.flags.contains(Flags::NEEDS_TRUTH);
+        setting
+            .evaluators
+            .iter()
+            .filter(move |evaluator| trial.truth.is_some() || !needs_truth(evaluator))
+            .filter(|evaluator| !self.scores.contains_key(&score_key(evaluator, trial)))
     }
 
     /// Whether there are all scores that can be had.
     pub(crate) fn is_scored(&self, setting: &Setting, trial: &Trial) -> bool {
-        let scored = |recipe| self.scores.contains_key(&score_key(recipe, trial));
-        trial.truth.is_none() || setting.evaluators.iter().all(scored)
+        self.unscored(setting, trial).next().is_none()
     }
 
     /// Logs again what was warned of when the outcome was computed.
@@ -78,6 +63,8 @@ impl Outcome {
 }
 
 /// Under what an outcome keeps the scores of an evaluator.
-fn score_key(recipe: &Recipe, trial: &Trial) -> String {
-    format!("{} {}", recipe.key, trial.truth_key)
+pub(super) fn score_key(evaluator: &PlannedEvaluator, trial: &Trial) -> String {
+    let Recipe { key, columns, .. } = &evaluator.shared.recipe;
+    let columns: String = columns.iter().filter_map(|name| trial.column_key(name)).collect();
+    format!("{key} {} {columns}", trial.truth_key)
 }

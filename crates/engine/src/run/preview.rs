@@ -95,7 +95,7 @@ impl Plan {
     fn memory_of(&self, cell: Cell, n: usize) -> Option<u64> {
         let instance = cell.variant(self).recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
         let dim = self.data[cell.data].dataset.dim;
-        let bytes = instance.map_or(0, |clusterer| clusterer.memory(n, dim, self.setting.degree));
+        let bytes = instance.and_then(|clusterer| clusterer.memory(n, dim, self.setting.degree)).unwrap_or(0);
         (bytes > 0).then_some(bytes)
     }
 }

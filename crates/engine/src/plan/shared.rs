@@ -1,0 +1,61 @@
+//! Instances that cells share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use compflow_api::{Error, ForeignEvaluator, Instance, Metric, Result};
+
+use super::recipe::Recipe;
+use crate::plugin::factory::Factory;
+
+/// An instance that all cells use, so that what it reads when it is made is read once. After a cell failed with it, it is
+/// made anew: one that panicked is not used again, and takes no other cell with it.
+#[derive(Debug)]
+pub(crate) struct Shared<T> {
+    pub(crate) recipe: Recipe,
+    instance: Mutex<Option<Arc<T>>>,
+}
+
+impl<T: TryFrom<Instance, Error = Error>> Shared<T> {
+    pub(crate) fn new(recipe: Recipe, instance: T) -> Self {
+        Self { recipe, instance: Mutex::new(Some(Arc::new(instance))) }
+    }
+
+    /// The instance.
+    ///
+    /// # Errors
+    /// If it must be made anew, and the component refuses.
+    pub(crate) fn get(&self, factory: &Factory) -> Result<Arc<T>> {
+        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(instance) = &*instance {
+            return Ok(instance.clone());
+        }
+        let made = Arc::new(T::try_from(self.recipe.make(factory)?)?);
+        *instance = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Lets go of an instance that something failed with.
+    pub(crate) fn discard(&self) {
+        *self.instance.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// An `[[evaluator]]` table.
+#[derive(Debug)]
+pub struct PlannedEvaluator {
+    pub(crate) shared: Shared<ForeignEvaluator>,
+    /// What it reports.
+    pub(crate) metrics: Vec<Metric>,
+}
+
+impl PlannedEvaluator {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.recipe.name
+    }
+
+    /// What it reports, the main metric first.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+}

@@ -1,0 +1,70 @@
+//! Scoring the outcome of a cell.
+
+use compflow_api::{Error, Evaluation, Flags, Result, Services, StreamTask};
+
+use super::compute::Job;
+use super::distances::representatives;
+use super::evaluate::evaluate;
+use super::outcome::{Outcome, score_key};
+use crate::plan::PlannedEvaluator;
+use crate::plan::cell::Cell;
+use crate::plugin::services::ComponentHost;
+
+/// Adds the scores that are still missing; says whether there were any, and what the first evaluator said that failed.
+/// Scores of the others are kept.
+pub(super) fn score(job: &Job<'_>, cell: Cell, outcome: &mut Outcome, about: &str) -> (bool, Option<Error>) {
+    let (mut added, mut failed) = (false, None);
+    let (setting, trial) = (&job.plan.setting, cell.trial(job.plan));
+    let missing: Vec<&PlannedEvaluator> = outcome.unscored(setting, trial).collect();
+    let mut points = None;
+    for evaluator in missing {
+        match score_with(job, cell, evaluator, outcome, &mut points, about) {
+            Ok(scores) => {
+                outcome.scores.insert(score_key(evaluator, trial), scores);
+                added = true;
+            }
+            Err(error) => failed = failed.or(Some(error.context(format!("evaluator `{}`", evaluator.name())))),
+        }
+    }
+    (added, failed)
+}
+
+/// `points` are the representatives of the clusters once somebody has wanted them.
+fn score_with(
+    job: &Job<'_>,
+    cell: Cell,
+    evaluator: &PlannedEvaluator,
+    outcome: &Outcome,
+    points: &mut Option<Option<Vec<f32>>>,
+    about: &str,
+) -> Result<Vec<(String, f64)>> {
+    let (setting, trial, recipe) = (&job.plan.setting, cell.trial(job.plan), &evaluator.shared.recipe);
+    let columns = trial.columns(&recipe.columns).map_err(crate::error::Error::into_component)?;
+    let clustering = &outcome.clustering;
+    let evaluation = Evaluation {
+        predicted: &clustering.assignments,
+        truth: trial.truth.as_ref(),
+        rows: None,
+        space: setting.space,
+        degree: setting.degree,
+        clusters: Some(&clustering.clusters),
+        centroids: None,
+        columns: &columns,
+    };
+    let scores = if recipe.flags.contains(Flags::NEEDS_EMBEDDINGS) {
+        job.with_examples(cell, false, |task: &StreamTask<'_>| {
+            if points.is_none() {
+                let host = ComponentHost::sealed(job.factory, about);
+                let services = Services { host: &host, memory: setting.memory, ..Services::none() };
+                *points = Some(representatives(task, clustering, &services)?);
+            }
+            let centroids = points.as_ref().and_then(Option::as_deref);
+            let evaluation = Evaluation { rows: Some(task.rows), centroids, ..evaluation };
+            evaluate(job.factory, evaluator, &evaluation, about)
+        })?
+    } else {
+        evaluate(job.factory, evaluator, &evaluation, about)?
+    };
+    job.require_intact(cell, about)?;
+    Ok(scores)
+}
