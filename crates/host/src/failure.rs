@@ -2,6 +2,7 @@
 
 pub(crate) use compflow_engine::Error as Failure;
 
+use crate::terminal::clean::clean;
 use crate::terminal::{interrupt, problems};
 
 /// 1 a cell or a write failed, 2 the request was wrong, 130 interrupted.
@@ -22,6 +23,6 @@ pub(crate) fn text(failure: &Failure) -> String {
     match failure {
         Failure::Problems { problems, sources } => problems::render(problems, sources),
         Failure::Interrupted => "interrupted".to_owned(),
-        other => format!("error: {other}"),
+        other => format!("error: {}", clean(&other.to_string())),
     }
 }

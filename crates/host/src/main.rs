@@ -11,7 +11,7 @@ mod terminal;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::terminal::to_stderr;
+use crate::terminal::{interrupt, to_stderr};
 
 fn main() {
     let cli = Cli::parse();
@@ -22,6 +22,5 @@ fn main() {
             failure::exit_code(&failure)
         }
     };
-    // Threads of a component that ignored Ctrl-C may still be running; exiting ends them.
-    std::process::exit(code);
+    interrupt::exit(code)
 }

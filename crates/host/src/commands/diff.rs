@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use compflow_api::Unit;
 use compflow_engine::Results;
+use compflow_engine::results::score_text;
 use compflow_engine::results::statistics::{Scores, matched_pairs, mean};
 
 use super::print;
@@ -18,6 +20,7 @@ struct Change {
     data: String,
     clusterer: String,
     metric: String,
+    unit: Unit,
     /// How many trials both have.
     trials: usize,
     /// Means over the common trials.
@@ -125,7 +128,8 @@ fn changes(a: &Results, b: &Results) -> Vec<Change> {
                 let larger = metric != SECONDS && a.larger_is_better(metric);
                 if let Some((trials, [from, to], p, verdict)) = compare(&scores(a), &scores(b), larger) {
                     let [data, clusterer, metric] = [data, clusterer, metric].map(str::to_owned);
-                    changes.push(Change { data, clusterer, metric, trials, a: from, b: to, p, verdict });
+                    let unit = a.unit(&metric);
+                    changes.push(Change { data, clusterer, metric, unit, trials, a: from, b: to, p, verdict });
                 }
             }
         }
@@ -200,9 +204,10 @@ fn verdicts(changes: &[Change]) -> Vec<String> {
 fn grid(changes: &[Change], a: &str, b: &str) -> Grid {
     let rows = changes.iter().map(|change| {
         let seconds = change.metric == SECONDS;
-        let number = |value: f64| if seconds { format!("{value:.3}") } else { format!("{:.1}", 100.0 * value) };
+        let number = |value: f64| if seconds { format!("{value:.3}") } else { score_text(change.unit, value) };
         let difference = change.b - change.a;
-        let difference = if seconds { format!("{difference:+.3}") } else { format!("{:+.1}", 100.0 * difference) };
+        let sign = if difference < 0.0 { "" } else { "+" };
+        let difference = format!("{sign}{}", number(difference));
         let p = change.p.map_or_else(|| "–".to_owned(), |p| format!("{p:.3}"));
         let verdict = if change.verdict == Verdict::Unclear { "" } else { change.verdict.word() };
         vec![

@@ -44,6 +44,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
     for name in &names {
         let evaluator = match scorer.evaluator(name) {
             Ok(evaluator) => evaluator,
+            // Of all evaluators, those that look at more than sets are not meant.
+            Err(Failure::Request(_)) if args.evaluator.is_empty() => continue,
             Err(error) if args.evaluator.is_empty() => {
                 terminal.log(Level::Warn, name, &format!("left out: {error}"));
                 continue;

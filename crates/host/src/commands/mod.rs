@@ -23,6 +23,7 @@ use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
 
 use crate::cli::{Cli, Command, PipelineArgs};
 use crate::failure::Failure;
+use crate::terminal::clean::clean;
 
 /// Runs the command that was asked for; returns the exit code.
 ///
@@ -49,7 +50,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
 /// Writes to stdout and ends well. A reader that has gone away (`| head`) has what it wanted.
 pub(crate) fn print(text: &str) -> Result<i32, Failure> {
     let mut stdout = std::io::stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(clean(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write to stdout: {}", plain(&error))))
         }

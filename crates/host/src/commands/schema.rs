@@ -49,6 +49,11 @@ fn of_pipeline(components: &[ForeignComponent]) -> Value {
                 "normalize": { "enum": ["none", "l2"], "default": "none", "description": "What is done to vectors first." },
                 "distance": { "enum": ["sqeuclidean", "euclidean"], "default": "sqeuclidean", "description": "The distance." },
             })),
+            "memberships": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether soft memberships are kept, and written to memberships.parquet.",
+            },
             "composer": one_of(Kind::Composer),
             "data": { "type": "array", "minItems": 1, "items": one_of(Kind::Loader) },
             "clusterer": { "type": "array", "minItems": 1, "items": one_of(Kind::Clusterer) },
@@ -128,6 +133,7 @@ fn columns() -> Value {
             "trial": text("The column of trial numbers."),
             "id": text("The column of identifiers."),
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
+            "weight": text("The column of numbers that say how much each example counts."),
         }),
     )
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use compflow_engine::results::{Summary, distinct};
+use compflow_api::Unit;
+use compflow_engine::results::{Summary, distinct, score_text};
 
 use super::latex::{SIGNIFICANT, escape, metric_name};
 use super::{Grid, Output, Records, Value};
@@ -42,7 +43,7 @@ impl Output for SummaryTable<'_> {
     }
 }
 
-/// One grid per data set: a row per clusterer, a column per metric, mean (s.e.) in per cent, the best marked.
+/// One grid per data set: a row per clusterer, a column per metric, mean (s.e.), shares in per cent, the best marked.
 fn grids(entries: &[Summary]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for data in distinct(entries.iter().map(|entry| entry.data.as_str())) {
@@ -55,6 +56,12 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
         let clusterers = distinct(here.iter().map(|entry| entry.clusterer.as_str()));
         // With one method alone nothing is marked as the best.
         let compared = clusterers.len() > 1;
+        let all_shares = here.iter().all(|entry| entry.unit == Unit::Share);
+        let is_share = |metric: &str| here.iter().any(|entry| entry.metric == metric && entry.unit == Unit::Share);
+        let header: Vec<String> = metrics
+            .iter()
+            .map(|metric| format!("{metric}{}", if !all_shares && is_share(metric) { " %" } else { "" }))
+            .collect();
         let rows = clusterers
             .into_iter()
             .map(|clusterer| {
@@ -66,11 +73,12 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
             .collect();
         grids.push(Grid {
             title: format!(
-                "{data}: mean (s.e.) in % over {trials} trial{}{}",
+                "{data}: mean (s.e.){} over {trials} trial{}{}",
+                if all_shares { " in %" } else { "" },
                 if trials == 1 { "" } else { "s" },
                 if compared { ", * best" } else { "" }
             ),
-            header: std::iter::once("clusterer").chain(metrics).map(str::to_owned).collect(),
+            header: std::iter::once("clusterer".to_owned()).chain(header).collect(),
             rows,
             numbers: true,
         });
@@ -78,12 +86,14 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
     grids
 }
 
+/// Mean and standard error: `96.5 (0.4)`.
+pub(crate) fn mean_text(entry: &Summary) -> String {
+    let se = entry.se.map_or_else(String::new, |se| format!(" ({})", score_text(entry.unit, se)));
+    format!("{}{se}", score_text(entry.unit, entry.mean))
+}
+
 fn entry_text(entry: &Summary, compared: bool, trials: usize) -> String {
-    let mut text = format!("{:.1}", 100.0 * entry.mean);
-    if let Some(se) = entry.se {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " ({:.1})", 100.0 * se);
-    }
+    let mut text = mean_text(entry);
     if entry.trials < trials {
         let _ = write!(text, " [{}/{trials}]", entry.trials);
     }
@@ -153,8 +163,7 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
 }
 
 fn latex_entry(entry: &Summary, methods: usize) -> String {
-    let se = entry.se.map_or_else(String::new, |se| format!(" ({:.1})", 100.0 * se));
-    let text = format!("{:.1}{se}", 100.0 * entry.mean);
+    let text = mean_text(entry);
     match (entry.best, entry.p_vs_best) {
         // With one method alone nothing is marked as the best.
         (true, _) if methods > 1 => format!("\\textbf{{{text}}}"),
@@ -177,6 +186,7 @@ mod tests {
             data: "n150".to_owned(),
             clusterer: clusterer.to_owned(),
             metric: metric.to_owned(),
+            unit: Unit::Share,
             trials: 2,
             mean,
             se: Some(0.01),
@@ -203,6 +213,7 @@ mod tests {
             data: data.to_owned(),
             clusterer: clusterer.to_owned(),
             metric: metric.to_owned(),
+            unit: Unit::Share,
             trials: 10,
             mean,
             se: Some(0.004),

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use compflow_engine::Results;
 use compflow_engine::results::statistics::mean;
-use compflow_engine::results::{Summary, Trivial};
+use compflow_engine::results::{Summary, Trivial, score_text, shown};
 
 use super::ReportData;
 use super::reference::{Entry, Reference, welch};
 use super::scores::{p_text, pair};
 use super::svg;
 use crate::output::latex::{SIGNIFICANT, metric_name};
+use crate::output::summary::mean_text;
 
 /// The page of several runs. Writing to a string cannot fail.
 pub(crate) fn page(runs: &[ReportData], reference: Option<&Reference>) -> String {
@@ -93,7 +94,7 @@ fn table(text: &mut String, run: &ReportData, data: &str, reference: Option<&Ref
         let mut cells = vec![format!("*{}*", which.name())];
         for metric in results.metrics() {
             let value = run.trivial(data, which, metric);
-            cells.push(value.map_or_else(|| "–".to_owned(), |value| format!("{:.1}", 100.0 * value)));
+            cells.push(value.map_or_else(|| "–".to_owned(), |value| score_text(results.unit(metric), value)));
             cells.extend(referred(metric).map(|_| String::new()));
         }
         cells.push(String::new());
@@ -111,8 +112,7 @@ fn row(text: &mut String, cells: &[String]) {
 }
 
 fn ours(entry: &Summary, methods: usize) -> String {
-    let se = entry.se.map_or_else(String::new, |se| format!(" ({:.1})", 100.0 * se));
-    let value = format!("{:.1}{se}", 100.0 * entry.mean);
+    let value = mean_text(entry);
     match entry.p_vs_best {
         _ if entry.best && methods > 1 => format!("**{value}**"),
         Some(p) if p >= SIGNIFICANT => format!("{value}†"),
@@ -200,7 +200,10 @@ fn differences(text: &mut String, results: &Results, reference: &Reference) {
             for data in results.data() {
                 let Some(theirs) = reference.entry(name, data, clusterer, metric) else { continue };
                 let Some(entry) = results.entry(data, clusterer, metric) else { continue };
-                let ours = Entry { mean: 100.0 * entry.mean, se: 100.0 * entry.se.unwrap_or(f64::NAN) };
+                let ours = {
+                    let shown = |value| shown(entry.unit, value);
+                    Entry { mean: shown(entry.mean), se: shown(entry.se.unwrap_or(f64::NAN)) }
+                };
                 compared += 1;
                 let p = welch(ours, entry.trials, theirs, reference.trials);
                 if p.is_some_and(|p| p < SIGNIFICANT) {
@@ -235,6 +238,8 @@ fn differences(text: &mut String, results: &Results, reference: &Reference) {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Unit;
+
     use super::*;
 
     #[test]
@@ -248,6 +253,7 @@ mod tests {
             data: String::new(),
             clusterer: String::new(),
             metric: String::new(),
+            unit: Unit::Share,
             trials: 10,
             mean: 0.5,
             se: Some(0.01),

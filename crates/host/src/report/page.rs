@@ -1,6 +1,8 @@
 //! The page: what is on it and in which order.
 
+use compflow_api::Unit;
 use compflow_engine::Results;
+use compflow_engine::results::score_text;
 use maud::{DOCTYPE, PreEscaped, html};
 
 use super::{ReportData, points, scores, setup, times, traces, trial};
@@ -93,7 +95,7 @@ fn winners(results: &Results) -> Option<maud::Markup> {
         @for entry in best {
             span.winner {
                 span.muted { "best " (metric_name(metric)) ", " (results.heading(&entry.data)) }
-                b { (entry.clusterer) " " (format!("{:.1}", 100.0 * entry.mean)) small { " %" } }
+                b { (entry.clusterer) " " (score_text(entry.unit, entry.mean)) @if entry.unit == Unit::Share { small { " %" } } }
             }
         }
     })

@@ -1,7 +1,8 @@
 //! Every trial's score as a point, the mean and its standard error over them.
 
-use compflow_engine::results::Trivial;
+use compflow_api::Unit;
 use compflow_engine::results::statistics::{Scores, mean, standard_error};
+use compflow_engine::results::{Trivial, score_text, shown};
 use maud::{Markup, html};
 
 use super::colour::Colour;
@@ -27,12 +28,12 @@ pub(crate) fn section(report: &ReportData) -> Markup {
             @for metric in results.metrics() {
                 @let all = data.iter().flat_map(|data| clusterers.iter().flat_map(|clusterer| results.scores(data, clusterer, metric).into_values().collect::<Vec<_>>()));
                 @if let Some([low, high]) = range(all) {
-                    h3 { (metric_name(metric)) " in %" }
+                    h3 { (metric_name(metric)) @if results.unit(metric) == Unit::Share { " in %" } }
                     div.figures {
                         @for data in &data {
                             figure {
                                 figcaption { b { (results.heading(data)) } }
-                                (panel(report, data, metric, [100.0 * low, 100.0 * high]))
+                                (panel(report, data, metric, [low, high].map(|value| shown(results.unit(metric), value))))
                             }
                         }
                     }
@@ -45,14 +46,17 @@ pub(crate) fn section(report: &ReportData) -> Markup {
 fn panel(report: &ReportData, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
     let results = &report.results;
     let clusterers = results.clusterers();
-    let room = 0.04 * (high - low).max(1.0);
+    let unit = results.unit(metric);
+    // Scores that hardly differ are not drawn as if they did.
+    let least = if unit == Unit::Share { 1.0 } else { 0.01 * high.abs().max(low.abs()).max(1e-9) };
+    let room = 0.04 * (high - low).max(least);
     let (low, high) = (low - room, high + room);
     let labels = names::brief(&clusterers);
     let left = names::width(&labels) + 8.0;
     let scale = Scale::linear([low, high], [left, WIDTH - 14.0]);
     let bottom = 6.0 + ROW * clusterers.len() as f64;
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
-        let value = 100.0 * report.trivial(data, which, metric)?;
+        let value = shown(unit, report.trivial(data, which, metric)?);
         (low..=high).contains(&value).then_some((which, value))
     });
     html! {
@@ -64,34 +68,34 @@ fn panel(report: &ReportData, data: &str, metric: &str, [low, high]: [f64; 2]) -
             }
             @for (which, value) in trivial {
                 line.trivial x1=(number(scale.at(value))) x2=(number(scale.at(value))) y1="2" y2=(number(bottom)) {
-                    title { (which.name()) ": " (format!("{value:.1}")) }
+                    title { (which.name()) ": " (short(value)) }
                 }
             }
             @for (at, (clusterer, label)) in clusterers.iter().zip(&labels).enumerate() {
                 @let middle = 6.0 + ROW * (at as f64 + 0.5);
                 @let best = results.entry(data, clusterer, metric).is_some_and(|entry| entry.best);
                 text.end.strong[best] x=(number(left - 8.0)) y=(number(middle + 4.0)) { (label) title { (clusterer) } }
-                (row(&results.scores(data, clusterer, metric), &scale, middle, Colour::of(at)))
+                (row(&results.scores(data, clusterer, metric), unit, &scale, middle, Colour::of(at)))
             }
         }
     }
 }
 
-fn row(scores: &Scores, scale: &Scale, middle: f64, colour: Colour) -> Markup {
-    let values: Vec<f64> = scores.values().map(|value| 100.0 * value).collect();
-    let centre = 100.0 * mean(scores);
+fn row(scores: &Scores, unit: Unit, scale: &Scale, middle: f64, colour: Colour) -> Markup {
+    let values: Vec<f64> = scores.values().map(|value| shown(unit, *value)).collect();
+    let centre = shown(unit, mean(scores));
     let se = standard_error(&values).unwrap_or(0.0);
     html! {
         @if !values.is_empty() {
             g fill=(colour.hex()) stroke=(colour.hex()) {
                 @for (trial, value) in scores {
-                    circle.trial cx=(number(scale.at(100.0 * value))) cy=(number(middle)) r="4" {
-                        title { "trial " (trial) ": " (format!("{:.1}", 100.0 * value)) }
+                    circle.trial cx=(number(scale.at(shown(unit, *value)))) cy=(number(middle)) r="4" {
+                        title { "trial " (trial) ": " (score_text(unit, *value)) }
                     }
                 }
                 line.error x1=(number(scale.at(centre - se))) x2=(number(scale.at(centre + se))) y1=(number(middle)) y2=(number(middle)) {}
                 line.mean x1=(number(scale.at(centre))) x2=(number(scale.at(centre))) y1=(number(middle - 8.0)) y2=(number(middle + 8.0)) {
-                    title { (format!("{centre:.1} ({se:.1})")) }
+                    title { (score_text(unit, mean(scores))) @if let Some(se) = standard_error(&scores.values().copied().collect::<Vec<_>>()) { " (" (score_text(unit, se)) ")" } }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use compflow_engine::Results;
 use compflow_engine::results::statistics::{matched_pairs, mean};
-use compflow_engine::results::{Summary, Trivial};
+use compflow_engine::results::{Summary, Trivial, score_text};
 use maud::{Markup, html};
 
 use super::{ReportData, names};
@@ -99,7 +99,7 @@ fn table(report: &ReportData, metric: &str) -> Markup {
                             th scope="row" { (which.name()) }
                             @for data in &data {
                                 td { @match report.trivial(data, which, metric) {
-                                    Some(value) => { (format!("{:.1}", 100.0 * value)) }
+                                    Some(value) => { (score_text(results.unit(metric), value)) }
                                     None => { "–" }
                                 } }
                             }
@@ -121,8 +121,8 @@ fn entry_text(entry: &Summary, results: &Results, methods: usize) -> Markup {
     };
     html! {
         // Being the best of one says nothing.
-        span.best[entry.best && methods > 1] title=(hint) { (format!("{:.1}", 100.0 * entry.mean)) }
-        @if let Some(se) = entry.se { small { " (" (format!("{:.1}", 100.0 * se)) ")" } }
+        span.best[entry.best && methods > 1] title=(hint) { (score_text(entry.unit, entry.mean)) }
+        @if let Some(se) = entry.se { small { " (" (score_text(entry.unit, se)) ")" } }
         span.mark { @if close { "†" } }
         @if entry.trials < trials { small.bad { " " (entry.trials) "/" (trials) } }
     }

@@ -2,7 +2,7 @@
 
 use compflow_api::{Embeddings, Sets};
 use compflow_engine::data::{Ids, Trial};
-use compflow_engine::results::TrialAssignments;
+use compflow_engine::results::{TrialAssignments, score_text};
 use maud::{Markup, html};
 
 use super::ReportData;
@@ -191,7 +191,7 @@ fn points(
     let score = |clusterer: &str| {
         let metric = metric.as_ref()?;
         let value = *results.scores(&chosen.data, clusterer, metric).get(&(chosen.trial as usize))?;
-        Some(format!("{} {:.1} · ", metric_name(metric), 100.0 * value))
+        Some(format!("{} {} · ", metric_name(metric), score_text(results.unit(metric), value)))
     };
     html! {
         p.note {

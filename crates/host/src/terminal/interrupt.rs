@@ -7,6 +7,15 @@ use crate::failure::Failure;
 /// Exit code of an interrupted run, as shells have it for SIGINT.
 pub(crate) const EXIT_CODE: i32 = 130;
 
+/// Ends the process at once. Threads of a component that does not look whether it is cancelled may still be running, in
+/// code and on memory that an orderly exit would take away from under them.
+pub(crate) fn exit(code: i32) -> ! {
+    #[cfg(unix)]
+    signal_hook::low_level::exit(code);
+    #[cfg(not(unix))]
+    std::process::exit(code)
+}
+
 /// From now on Ctrl-C requests the end of the work that is given this token.
 ///
 /// # Errors
@@ -16,7 +25,7 @@ pub(crate) fn listen() -> Result<Cancel, Failure> {
     let pressed = cancel.clone();
     ctrlc::set_handler(move || {
         if pressed.request() > 0 {
-            std::process::exit(EXIT_CODE);
+            exit(EXIT_CODE);
         }
     })
     .map_err(|error| Failure::run(format!("cannot listen for Ctrl-C: {error}")))?;

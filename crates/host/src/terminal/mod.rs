@@ -1,5 +1,6 @@
 //! What goes to stderr: progress bars on a terminal, warnings anywhere; and what comes from the user while work goes on.
 
+pub(crate) mod clean;
 pub(crate) mod interrupt;
 pub(crate) mod problems;
 
@@ -10,6 +11,8 @@ use std::time::Duration;
 
 use compflow_engine::{Counted, Level, Observer, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use self::clean::clean;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
@@ -50,7 +53,7 @@ impl Terminal {
     /// Shows a line above the bars.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.bars.suspend(|| to_stderr(line));
+            self.bars.suspend(|| to_stderr(&clean(line)));
         }
     }
 
@@ -59,7 +62,8 @@ impl Terminal {
             return Box::new(Bar(ProgressBar::hidden()));
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(what.to_owned()));
+        let bar =
+            self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(clean(what).into_owned()));
         bar.enable_steady_tick(Duration::from_millis(200));
         Box::new(Bar(bar))
     }
@@ -90,7 +94,7 @@ impl Observer for Terminal {
 
     /// Shows an error, however quiet.
     fn error(&self, about: &str, text: &str) {
-        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
+        self.bars.suspend(|| to_stderr(&clean(&format!("error: {about}: {text}"))));
     }
 
     fn tuned(&self, clusterer: &str, choice: &str) {

@@ -7,6 +7,8 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use compflow_engine::pipeline::{Problem, Source};
 
+use super::clean::clean;
+
 /// Renders all problems in their order, with colours if stderr is a terminal.
 pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
     let renderer = if std::io::stderr().is_terminal() {
@@ -16,7 +18,8 @@ pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
     };
     let mut rendered = Vec::new();
     for problem in problems {
-        let title = Level::ERROR.primary_title(&problem.text);
+        let (text, help) = (clean(&problem.text), problem.help.as_deref().map(clean));
+        let title = Level::ERROR.primary_title(&*text);
         let mut group = match &problem.origin {
             None => title.elements(Vec::<annotate_snippets::Message<'_>>::new()),
             Some(origin) => {
@@ -25,8 +28,8 @@ pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
                 title.element(Snippet::source(&source.text).path(&source.name).annotation(place))
             }
         };
-        if let Some(help) = &problem.help {
-            group = group.element(Level::HELP.message(help));
+        if let Some(help) = &help {
+            group = group.element(Level::HELP.message(&**help));
         }
         rendered.push(renderer.render(&[group]));
     }
