@@ -232,6 +232,10 @@ pub(crate) struct TestPluginArgs {
     /// A file for loaders that read files; NAME=FILE for one of several.
     #[arg(long, value_name = "FILE")]
     pub(crate) path: Vec<String>,
+    /// The columns to ask loaders for, e.g. embedding=vec,truth=labels; NAME:COLUMN=SOURCE,... for one of several
+    /// [default: those of compflow's own names that the source has].
+    #[arg(long, value_name = "COLUMN=SOURCE,...")]
+    pub(crate) columns: Vec<String>,
     /// The number of a component: a test of its own, which reports to the one that started it.
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) worker: Option<usize>,

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use compflow_api::Kind;
+use compflow_engine::Registry;
 use compflow_engine::files::plain;
+use compflow_engine::plugin::trust;
 use include_dir::{Dir, include_dir};
 
 use super::{plugins, print};
@@ -19,6 +21,21 @@ static API: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../api/src");
 static HEADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../api/include");
 const API_MANIFEST: &str = include_str!("../../../api/Cargo.toml");
 const WORKSPACE_MANIFEST: &str = include_str!("../../../../Cargo.toml");
+
+/// What crates, types and files cannot be called, or had better not.
+const KEYWORDS: [(&str, &str); 2] = [
+    (
+        "Rust",
+        "abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if \
+         impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true try \
+         type typeof union unsafe unsized use virtual where while yield",
+    ),
+    (
+        "C",
+        "auto break case char const continue default do double else enum extern float for goto if inline int long main \
+         register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while",
+    ),
+];
 
 /// The files of a folder, by their path in it.
 type Files = BTreeMap<PathBuf, String>;
@@ -44,6 +61,11 @@ fn new_plugin(plugins: &[PathBuf], args: &NewPluginArgs) -> Result<String, Failu
         )));
     }
     let registry = plugins::registry(plugins)?;
+    if let Some(reason) = unusable(args, &registry) {
+        return Err(Failure::request(format!(
+            "`{name}` cannot be the name of a plugin: {reason}; choose another name"
+        )));
+    }
     if registry.names(args.kind()).any(|known| known == name) {
         return Err(Failure::request(format!("there is a {} `{name}` already: choose another name", args.kind())));
     }
@@ -67,22 +89,49 @@ fn new_plugin(plugins: &[PathBuf], args: &NewPluginArgs) -> Result<String, Failu
     Ok(format!("{name} is a {} in {}. Next:\n\n  cd {name}\n{steps}", args.kind(), args.lang.title()))
 }
 
+/// Why a name that a component may have does not do for a plugin that is made from our templates.
+fn unusable(args: &NewPluginArgs, registry: &Registry) -> Option<String> {
+    let stem = args.name.replace('-', "_");
+    if let Some((language, _)) = KEYWORDS.iter().find(|(_, words)| words.split(' ').any(|word| word == stem)) {
+        return Some(format!("it is a keyword of {language}"));
+    }
+    // A library hides those of the same file name that come later on the search path, with all their components.
+    let taken = registry.libraries.iter().find(|library| trust::stem(&library.path) == Some(&stem));
+    if let Some(library) = taken {
+        return Some(format!(
+            "there is {} already, which a library of that name would hide",
+            library.path.display()
+        ));
+    }
+    if args.lang == Language::C {
+        return None;
+    }
+    let class = class(&args.name);
+    let mut words = text(&format!("rust/{}.rs", args.kind())).split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word == class).then(|| format!("its type would be called `{class}`, as another is"))
+}
+
+/// A template with nothing filled in.
+fn text(path: &str) -> &'static str {
+    TEMPLATES.get_file(path).and_then(include_dir::File::contents_utf8).unwrap_or_default()
+}
+
+/// The name as types have it.
+fn class(name: &str) -> String {
+    name.split(['_', '-'])
+        .filter(|word| !word.is_empty())
+        .map(|word| word[..1].to_uppercase() + &word[1..])
+        .collect()
+}
+
 /// A template with everything filled in.
 fn template(path: &str, args: &NewPluginArgs) -> String {
-    let text = TEMPLATES.get_file(path).and_then(include_dir::File::contents_utf8).unwrap_or_default();
     let stem = args.name.replace('-', "_");
-    let words = args.name.split(['_', '-']).filter(|word| !word.is_empty());
-    let class: String = words.map(|word| word[..1].to_uppercase() + &word[1..]).collect();
-    let flags = match args.kind() {
-        Kind::Loader => "COMPFLOW_NEEDS_PATH",
-        Kind::Composer => "COMPFLOW_HAS_GRADIENTS",
-        Kind::Clusterer | Kind::Evaluator => "0",
-    };
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let test_args = if args.kind() == Kind::Loader { " --path points.txt" } else { "" };
-    text.replace("PLUGIN_KIND", &format!("COMPFLOW_KIND_{}", args.kind().to_string().to_uppercase()))
-        .replace("PLUGIN_FLAGS", flags)
-        .replace("PluginType", &class)
+    text(path)
+        .replace("PLUGIN_KIND", &format!("COMPFLOW_KIND_{}", args.kind().to_string().to_uppercase()))
+        .replace("PluginType", &class(&args.name))
         .replace("plugin_library", &format!("{prefix}compflow_{stem}{suffix}"))
         .replace("plugin_test_args", test_args)
         .replace("plugin_crate", &args.name.replace('_', "-"))
@@ -128,8 +177,7 @@ fn rust(args: &NewPluginArgs) -> Result<Files, Failure> {
     let mut dependencies = format!("compflow-api = {api}\n");
     let needed: &[&str] = match args.kind() {
         Kind::Clusterer | Kind::Composer => &["schemars", "serde"],
-        Kind::Evaluator => &[],
-        Kind::Loader => &["arrow-array"],
+        Kind::Evaluator | Kind::Loader => &[],
     };
     for name in needed {
         dependencies += &format!("{name} = {}\n", shared_dependency(name).map_err(Failure::run)?);
@@ -183,6 +231,7 @@ fn api_manifest() -> Result<String, String> {
     let mut manifest: toml::Table = toml::from_str(API_MANIFEST).map_err(|error| error.to_string())?;
     manifest.remove("lints");
     manifest.remove("dev-dependencies");
+    manifest.remove("test");
     for (section, inherited) in [("package", "package"), ("dependencies", "dependencies")] {
         let shared =
             workspace.get("workspace").and_then(|table| table.get(inherited)).and_then(toml::Value::as_table);
@@ -209,7 +258,9 @@ mod tests {
         assert_eq!(manifest["package"]["name"].as_str(), Some("compflow-api"));
         assert!(manifest["package"]["edition"].is_str());
         assert!(!manifest["dependencies"].to_string().contains("workspace"));
+        assert!(!manifest.contains_key("test"), "its tests are not copied");
         assert!(manifest["dependencies"]["arrow-array"].get("version").is_some());
+        assert_eq!(manifest["features"]["arrow"].as_array().map(Vec::len), Some(2));
         assert!(API.get_file("lib.rs").is_some() && HEADERS.get_file("compflow.h").is_some());
     }
 

@@ -1,15 +1,19 @@
 //! The points about clusterers.
 
+use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use compflow_api::{Clusterer, Clustering, Composer, Embeddings, Error, ForeignClusterer, Result, Services, Task};
+use compflow_api::{
+    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, Result, Services, Table,
+    Task,
+};
 
-use crate::conformance::examples::{self, Examples};
+use crate::conformance::examples::{self, Contents, Examples};
 use crate::conformance::leak;
 use crate::conformance::report::{Verdict, point, require, survived};
-use crate::conformance::subject::{Subject, Watch};
+use crate::conformance::subject::{MEMORY, Subject, Watch};
 
 /// How long a component may go on once its work is no longer wanted.
 const STOPS: Duration = Duration::from_secs(1);
@@ -17,25 +21,97 @@ const STOPS: Duration = Duration::from_secs(1);
 /// Work that takes longer than this says how far it is.
 const SPEAKS: Duration = Duration::from_millis(200);
 
+/// What the instances under test are given.
+#[derive(Debug, Clone)]
+struct Wants {
+    flags: Flags,
+    /// Further columns by name, and what they hold.
+    columns: Vec<String>,
+    contents: Contents,
+}
+
+impl Wants {
+    fn of(subject: &Subject) -> Self {
+        let instance = subject.instance(&subject.params).ok();
+        let flags = instance.as_ref().and_then(|instance| instance.flags().ok()).unwrap_or_default();
+        let columns = instance.as_ref().and_then(|instance| instance.columns().ok()).unwrap_or_default();
+        Self { flags, columns, contents: Contents::Floats }
+    }
+
+    fn table(&self, rows: usize) -> Table {
+        examples::columns(&self.columns, self.contents, rows)
+    }
+
+    fn task<'a>(
+        &self,
+        examples: &'a Examples,
+        columns: &'a Table,
+        degree: usize,
+        composer: &'a dyn Composer,
+    ) -> Task<'a> {
+        Task {
+            degree,
+            composer: Some(composer),
+            truth: Some(&examples.truth).filter(|_| self.flags.contains(Flags::NEEDS_TRUTH)),
+            columns,
+            ..Task::new(Embeddings::new(&examples.values, examples.dim))
+        }
+    }
+
+    fn cluster(
+        &self,
+        subject: &Subject,
+        clusterer: &ForeignClusterer,
+        examples: &Examples,
+        degree: usize,
+        seed: u64,
+        threads: usize,
+    ) -> Result<Clustering> {
+        let (watch, composer) = (subject.watch(), examples::composer()?);
+        let columns = self.table(examples.truth.len());
+        let found =
+            clusterer.cluster(&self.task(examples, &columns, degree, &composer), &watch.services(seed, threads));
+        require(watch.odd.load(Ordering::Relaxed) == 0, || "says that more is done than there is".to_owned())?;
+        found
+    }
+}
+
 pub(crate) fn test(subject: &'static Subject) {
     let small = examples::mixture(60, 4);
-    let run = |examples: &Examples, seed, threads| cluster(subject, &subject.make()?, examples, 2, seed, threads);
+    let mut wants = Wants::of(subject);
+    if !wants.columns.is_empty() {
+        point("takes the columns that it asks for", || {
+            let mut refused = Error::new("");
+            for contents in Contents::ALL {
+                wants.contents = contents;
+                match wants.cluster(subject, &subject.make()?, &small, 2, 1, 1) {
+                    Ok(_) => return Ok(Verdict::Pass),
+                    Err(error) => refused = error,
+                }
+            }
+            Err(refused)
+        });
+    }
+    let wants: &'static Wants = Box::leak(Box::new(wants));
+    let run =
+        |examples: &Examples, seed, threads| wants.cluster(subject, &subject.make()?, examples, 2, seed, threads);
+    // The boundary refuses sets that are larger than the degree, or empty without leave.
     point("clusters into feasible sets", || {
         for degree in [1, 2] {
             let clusterer: ForeignClusterer = subject.make()?;
-            feasible(&cluster(subject, &clusterer, &small, degree, 1, 1)?, degree)?;
+            wants.cluster(subject, &clusterer, &small, degree, 1, 1)?;
             clusterer.close()?;
         }
         Ok(Verdict::Pass)
     });
     point("gives the same result with its defaults written out", || {
         let written_out: ForeignClusterer = subject.make_with(&subject.written_out())?;
-        same(&run(&small, 1, 1)?, &cluster(subject, &written_out, &small, 2, 1, 1)?)
+        same(&run(&small, 1, 1)?, &wants.cluster(subject, &written_out, &small, 2, 1, 1)?)
     });
     point("gives the same result for the same seed", || {
         let clusterer: ForeignClusterer = subject.make()?;
-        let first = cluster(subject, &clusterer, &small, 2, 7, 1)?;
-        same(&first, &cluster(subject, &clusterer, &small, 2, 7, 1)?)?;
+        let first = wants.cluster(subject, &clusterer, &small, 2, 7, 1)?;
+        same(&first, &wants.cluster(subject, &clusterer, &small, 2, 7, 1)?)?;
         same(&first, &run(&small, 7, 1)?)
     });
     point("gives the same result with any number of threads", || {
@@ -47,9 +123,9 @@ pub(crate) fn test(subject: &'static Subject) {
     });
     point("gives the same result to several threads at once", || {
         let clusterer: ForeignClusterer = subject.make()?;
-        let first = cluster(subject, &clusterer, &small, 2, 1, 1)?;
+        let first = wants.cluster(subject, &clusterer, &small, 2, 1, 1)?;
         std::thread::scope(|scope| {
-            let at_once = [(); 4].map(|()| scope.spawn(|| cluster(subject, &clusterer, &small, 2, 1, 1)));
+            let at_once = [(); 4].map(|()| scope.spawn(|| wants.cluster(subject, &clusterer, &small, 2, 1, 1)));
             for result in at_once {
                 let found = result.join().map_err(|_| Error::new("a thread of the test panicked"))??;
                 same(&first, &found)?;
@@ -57,16 +133,21 @@ pub(crate) fn test(subject: &'static Subject) {
             Ok(Verdict::Pass)
         })
     });
-    let clusterer = subject.make::<ForeignClusterer>();
-    if clusterer.as_ref().is_ok_and(Clusterer::streams) {
+    point("leaves what it is given alone", || leaves_alone(subject, wants, &small));
+    let streams = subject.make::<ForeignClusterer>().and_then(|clusterer| clusterer.streams());
+    if !matches!(streams, Ok(false)) {
         point("gives the same result batch by batch", || {
-            let clusterer = clusterer?;
-            let watch = subject.watch();
-            let composer = examples::composer()?;
-            let task = task(&small, 2, &composer);
+            streams?;
+            let (clusterer, watch, composer) =
+                (subject.make::<ForeignClusterer>()?, subject.watch(), examples::composer()?);
+            let columns = wants.table(small.truth.len());
+            let task = wants.task(&small, &columns, 2, &composer);
             let streamed = clusterer.cluster_stream(&task.stream(), &watch.services(1, 1))?;
             same(&clusterer.cluster(&task, &watch.services(1, 1))?, &streamed)
         });
+    }
+    if wants.flags.contains(Flags::USES_WEIGHTS) {
+        weights(subject, wants, &small);
     }
     let hard = [
         ("survives a single example", examples::mixture(1, 4)),
@@ -76,55 +157,25 @@ pub(crate) fn test(subject: &'static Subject) {
     ];
     for (name, examples) in &hard {
         point(name, || {
-            let outcome = run(examples, 1, 2);
-            survived(&outcome)?;
-            outcome.map_or(Ok(()), |found| feasible(&found, 2))?;
+            survived(&run(examples, 1, 2))?;
             Ok(Verdict::Pass)
         });
     }
+    point("states its memory", || states_memory(&subject.make()?));
+    point("keeps to its budget", || keeps_to_budget(subject, wants, &small));
     let tiny = examples::mixture(6, 2);
     point("loses no memory", || {
         leak::none(|| {
             let clusterer: ForeignClusterer = subject.make()?;
             // Few examples may be refused; that must not cost memory either.
-            let outcome = cluster(subject, &clusterer, &tiny, 2, 1, 1);
+            let outcome = wants.cluster(subject, &clusterer, &tiny, 2, 1, 1);
             survived(&outcome)?;
             clusterer.close()
         })
     });
-    point("says how far it is", || progress(subject));
+    point("says how far it is", || progress(subject, wants));
     // Last, because one that does not stop cannot be waited for.
-    point("stops when it is no longer wanted", || stops(subject));
-}
-
-fn task<'a>(examples: &'a Examples, degree: usize, composer: &'a dyn Composer) -> Task<'a> {
-    Task {
-        degree,
-        composer: Some(composer),
-        truth: Some(&examples.truth),
-        ..Task::new(Embeddings::new(&examples.values, examples.dim))
-    }
-}
-
-fn cluster(
-    subject: &Subject,
-    clusterer: &ForeignClusterer,
-    examples: &Examples,
-    degree: usize,
-    seed: u64,
-    threads: usize,
-) -> Result<Clustering> {
-    let watch = subject.watch();
-    let composer = examples::composer()?;
-    let found = clusterer.cluster(&task(examples, degree, &composer), &watch.services(seed, threads));
-    require(watch.odd.load(Ordering::Relaxed) == 0, || "says that more is done than there is".to_owned())?;
-    found
-}
-
-/// The boundary has checked the shape; what is left is that no set is larger than the task allows.
-fn feasible(found: &Clustering, degree: usize) -> Result<()> {
-    let largest = found.assignments.iter().map(<[u32]>::len).max().unwrap_or(0);
-    require(largest <= degree, || format!("assigns {largest} clusters to an example at degree {degree}"))
+    point("stops when it is no longer wanted", || stops(subject, wants));
 }
 
 /// Bit by bit, NaN included.
@@ -134,20 +185,101 @@ fn same(first: &Clustering, second: &Clustering) -> Result<Verdict> {
     Ok(Verdict::Pass)
 }
 
+/// What a task points to is the caller's, and other cells use it at the same time.
+fn leaves_alone(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Verdict> {
+    let (watch, composer, clusterer) =
+        (subject.watch(), examples::composer()?, subject.make::<ForeignClusterer>()?);
+    let rows = small.truth.len();
+    let numbers: Vec<f32> = (0..rows).map(|row| 1.0 + (row % 3) as f32).collect();
+    let (preferences, weights, columns) = (numbers.clone(), numbers.clone(), wants.table(rows));
+    let mut task = wants.task(small, &columns, 2, &composer);
+    task.preferences = Some(&preferences);
+    task.weights = Some(&weights[..]).filter(|_| wants.flags.contains(Flags::USES_WEIGHTS));
+    let outcome = clusterer.cluster(&task, &watch.services(1, 1));
+    survived(&outcome)?;
+    let before = examples::mixture(rows, small.dim);
+    // The compiler knows nothing that makes these comparisons needless.
+    let kept = |now: &[f32], then: &[f32]| black_box(now) == then;
+    let written = [
+        ("the embeddings", !kept(&small.values, &before.values)),
+        ("the true sets", *black_box(&small.truth) != before.truth),
+        ("the preferences", !kept(&preferences, &numbers)),
+        ("the weights", !kept(&weights, &numbers)),
+    ];
+    match written.iter().find(|(_, written)| *written) {
+        Some((what, _)) => Err(Error::new(format!("writes into {what}"))),
+        None => Ok(Verdict::Pass),
+    }
+}
+
+fn weights(subject: &Subject, wants: &Wants, small: &Examples) {
+    let weighted = |weights: Option<&[f32]>| -> Result<Clustering> {
+        let (watch, composer) = (subject.watch(), examples::composer()?);
+        let columns = wants.table(small.truth.len());
+        let task = Task { weights, ..wants.task(small, &columns, 2, &composer) };
+        subject.make::<ForeignClusterer>()?.cluster(&task, &watch.services(1, 1))
+    };
+    let rows = small.truth.len();
+    point("takes weights of 1 for none", || same(&weighted(None)?, &weighted(Some(&vec![1.0; rows]))?));
+    point("survives weights of 0", || {
+        let some: Vec<f32> = (0..rows).map(|row| (row % 2) as f32).collect();
+        survived(&weighted(Some(&some)))?;
+        survived(&weighted(Some(&vec![0.0; rows])))?;
+        Ok(Verdict::Pass)
+    });
+}
+
+/// Nothing, or what is enough for a few examples, and more for more; the size of the data is the user's, so none may make
+/// it overflow.
+fn states_memory(clusterer: &ForeignClusterer) -> Result<Verdict> {
+    let stated = |rows, dim| -> Result<u64> {
+        let bytes = clusterer.memory(rows, dim, 2);
+        survived(&bytes)?;
+        // More than can be counted is refused as well as it is stated.
+        Ok(bytes.unwrap_or(u64::MAX))
+    };
+    let (few, many, most) = (stated(60, 4)?, stated(6000, 4)?, stated(1 << 40, 1 << 20)?);
+    require(few < MEMORY, || format!("states {few} bytes for 60 examples of 4 numbers"))?;
+    require(few <= many && many <= most, || {
+        format!("states {few}, {many} and {most} bytes for 60, 6000 and {} examples", 1u64 << 40)
+    })?;
+    Ok(Verdict::Pass)
+}
+
+/// The host refuses work that is over the budget, but who has less than was stated need not be the host. What a
+/// component makes do with is its own affair; if it refuses, the budget is to blame.
+fn keeps_to_budget(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Verdict> {
+    let clusterer: ForeignClusterer = subject.make()?;
+    let rows = small.truth.len();
+    let stated = clusterer.memory(rows, small.dim, 2)?;
+    if stated == 0 {
+        return Ok(Verdict::Pass);
+    }
+    let (watch, composer, columns) = (subject.watch(), examples::composer()?, wants.table(rows));
+    let services = Services { memory: stated - 1, ..watch.services(1, 1) };
+    let Err(error) = clusterer.cluster(&wants.task(small, &columns, 2, &composer), &services) else {
+        return Ok(Verdict::Pass);
+    };
+    require(!error.problems().is_empty() && error.problems().iter().all(|it| it.code == Code::Budget), || {
+        format!("states {stated} bytes, and with one less fails without the code of the budget: {error}")
+    })?;
+    Ok(Verdict::Pass)
+}
+
 /// More work than can be done in a blink.
 fn large() -> Examples {
     examples::mixture(3000, 16)
 }
 
-fn progress(subject: &Subject) -> Result<Verdict> {
+fn progress(subject: &Subject, wants: &Wants) -> Result<Verdict> {
     let (examples, clusterer) = (large(), subject.make::<ForeignClusterer>()?);
-    let composer = examples::composer()?;
+    let (composer, columns) = (examples::composer()?, wants.table(examples.truth.len()));
     let watch = subject.watch();
     let started = Instant::now();
     let outcome = std::thread::scope(|scope| {
         let services: Services<'_> = watch.services(1, 2);
-        let (examples, composer, clusterer) = (&examples, &composer, &clusterer);
-        let work = scope.spawn(move || clusterer.cluster(&task(examples, 2, composer), &services));
+        let (task, clusterer) = (wants.task(&examples, &columns, 2, &composer), &clusterer);
+        let work = scope.spawn(move || clusterer.cluster(&task, &services));
         // A first report is enough.
         while !work.is_finished() && watch.reports.load(Ordering::Relaxed) == 0 && started.elapsed() < 50 * SPEAKS
         {
@@ -170,8 +302,7 @@ fn progress(subject: &Subject) -> Result<Verdict> {
         }
     }
 }
-
-fn stops(subject: &'static Subject) -> Result<Verdict> {
+fn stops(subject: &'static Subject, wants: &'static Wants) -> Result<Verdict> {
     let mut late = Duration::ZERO;
     // A second try, because a busy machine may be at fault.
     for _ in 0..2 {
@@ -182,7 +313,8 @@ fn stops(subject: &'static Subject) -> Result<Verdict> {
             let work = || -> Result<Clustering> {
                 let (examples, composer) = (large(), examples::composer()?);
                 let clusterer: ForeignClusterer = subject.make()?;
-                clusterer.cluster(&task(&examples, 2, &composer), &watch.services(1, 2))
+                let columns = wants.table(examples.truth.len());
+                clusterer.cluster(&wants.task(&examples, &columns, 2, &composer), &watch.services(1, 2))
             };
             let _ = sender.send(work());
         });

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use compflow_api::{
-    Component, Composer, Flags, ForeignComponent, ForeignComposer, NoParams, Registration, Result, Services, Sets,
+    Column, Component, Composer, Flags, ForeignComponent, ForeignComposer, NoParams, Registration, Result,
+    Services, Sets, Table,
 };
 
 /// A composer that comes with the tests, so that none need be found.
@@ -21,7 +22,14 @@ impl Component for Largest {
 }
 
 impl Composer for Largest {
-    fn compose(&self, _dim: usize, left: &[f32], right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
             *out = left.max(*right);
         }
@@ -36,6 +44,7 @@ impl Composer for Largest {
         grad: &[f32],
         grad_left: &mut [f32],
         grad_right: &mut [f32],
+        _services: &Services<'_>,
     ) -> Result<()> {
         for at in 0..grad.len() {
             let (to_left, to_right) = if left[at] >= right[at] { (grad[at], 0.0) } else { (0.0, grad[at]) };
@@ -73,6 +82,11 @@ impl Numbers {
     pub(crate) fn many(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.next()).collect()
     }
+
+    /// Numbers in [-size, size).
+    pub(crate) fn signed(&mut self, count: usize, size: f32) -> Vec<f32> {
+        (0..count).map(|_| (self.next() * 2.0 - 1.0) * size).collect()
+    }
 }
 
 /// Examples and their true sets.
@@ -80,6 +94,28 @@ pub(crate) struct Examples {
     pub(crate) dim: usize,
     pub(crate) values: Vec<f32>,
     pub(crate) truth: Sets,
+}
+
+/// What further columns may hold: nobody says what a component expects of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Contents {
+    Floats,
+    Integers,
+    Texts,
+}
+
+impl Contents {
+    pub(crate) const ALL: [Self; 3] = [Self::Floats, Self::Integers, Self::Texts];
+}
+
+/// Further columns of these names; identifiers are never fractions.
+pub(crate) fn columns(names: &[String], contents: Contents, rows: usize) -> Table {
+    let column = |name: &str| match contents {
+        Contents::Floats if name != "id" => Column::Floats((0..rows).map(|row| row as f64 / 4.0).collect()),
+        Contents::Texts => Column::Texts((0..rows).map(|row| format!("t{}", row % 7)).collect()),
+        Contents::Floats | Contents::Integers => Column::Integers((0..rows as i64).collect()),
+    };
+    names.iter().map(|name| (name.clone(), column(name))).collect()
 }
 
 /// `rows` examples of three groups and of the unions of two of them, in turn.

@@ -94,6 +94,9 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
     {
         return Err(Failure::request(format!("--component: {about} offers no `{unknown}`")));
     }
+    for component in &library.components {
+        worker::columns_for(&args.columns, component.name)?;
+    }
     for (number, component) in library.components.iter().enumerate() {
         if args.component.is_empty() || args.component.iter().any(|name| name == component.name) {
             let about = format!("{} {}", component.kind, component.name);
@@ -123,9 +126,10 @@ fn test_component(
         command.arg("--plugins").arg(folder);
     }
     command.arg("test-plugin").arg(file).arg("--worker").arg(number.to_string());
-    let options = args.params.iter().map(|value| ("--params", value));
-    for (option, value) in options.chain(args.path.iter().map(|value| ("--path", value))) {
-        command.arg(option).arg(value);
+    for (option, values) in [("--params", &args.params), ("--path", &args.path), ("--columns", &args.columns)] {
+        for value in values {
+            command.arg(option).arg(value);
+        }
     }
     // glibc counts what threads have put aside for later as allocated, unless told to put nothing aside.
     let tunables = std::env::var("GLIBC_TUNABLES").map_or_else(|_| String::new(), |set| set + ":");

@@ -1,9 +1,9 @@
 //! The points about parameters: the schema, the defaults, and what must be refused.
 
-use compflow_api::Result;
+use compflow_api::{Code, Result};
 use serde_json::{Map, Value, json};
 
-use crate::conformance::report::{Verdict, require, survived};
+use crate::conformance::report::{Verdict, refused, require};
 use crate::conformance::subject::Subject;
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -103,39 +103,50 @@ fn bad_values(schema: &Value) -> Vec<(Value, &'static str)> {
     bad
 }
 
-/// What is no parameter, of the wrong type or out of range is refused, with the name in the text.
+/// What is no parameter, of the wrong type or out of range is refused, with the code and the name that say so.
 ///
 /// # Errors
 /// Naming the first that is accepted, or refused without its name.
 pub(crate) fn refuses_bad(subject: &Subject) -> Result<Verdict> {
-    let refused = |params: &Map<String, Value>, name: &str, why: &str| -> Result<()> {
-        let made = subject.instance(params);
-        survived(&made)?;
-        let text = made.map(|_| ()).err().map(|error| error.to_string());
-        let value = &params[name];
-        let text = text.unwrap_or_default();
-        require(!text.is_empty(), || format!("accepts `{name}` = {value}, which is {why}"))?;
-        require(text.contains(&format!("`{name}")), || {
-            format!("refuses `{name}` = {value} without naming it: {text}")
-        })
+    let refuses = |params: &Map<String, Value>, name: &str, why: &str| -> Result<()> {
+        let what = format!("`{name}` = {}, which is {why}", params[name]);
+        refused(subject.instance(params), &what, Code::Parameter, name).map(|_| ())
     };
     let mut params = subject.params.clone();
     params.insert("no_such_parameter".to_owned(), json!(1));
-    refused(&params, "no_such_parameter", "no parameter")?;
+    refuses(&params, "no_such_parameter", "no parameter")?;
     for (name, property) in properties(&subject.schema) {
         for (value, why) in bad_values(resolve(&subject.schema, property)) {
             let mut params = subject.params.clone();
             params.insert(name.clone(), value);
-            refused(&params, name, why)?;
+            refuses(&params, name, why)?;
         }
     }
-    for name in subject.schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+    let required = subject.schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
         let mut params = subject.params.clone();
-        params.remove(name.as_str().unwrap_or_default());
-        let made = subject.instance(&params);
-        survived(&made)?;
-        require(made.is_err(), || format!("does without {name}, which must be given"))?;
+        params.remove(name);
+        let what = format!("to be made without `{name}`, which must be given");
+        refused(subject.instance(&params), &what, Code::Parameter, name)?;
     }
+    Ok(Verdict::Pass)
+}
+
+/// An instance has at least the flags that its component says all have, and asks for columns by names, each once.
+///
+/// # Errors
+/// Naming what is not so; among others, that a flag is not known.
+pub(crate) fn says_what_it_needs(subject: &Subject) -> Result<Verdict> {
+    let instance = subject.instance(&subject.params)?;
+    let (flags, columns) = (instance.flags()?, instance.columns()?);
+    require(flags.contains(subject.component.flags()), || {
+        "an instance lacks a flag that the component says all have".to_owned()
+    })?;
+    for (at, column) in columns.iter().enumerate() {
+        require(!column.trim().is_empty(), || "asks for a column without a name".to_owned())?;
+        require(!columns[..at].contains(column), || format!("asks for the column `{column}` twice"))?;
+    }
+    instance.close()?;
     Ok(Verdict::Pass)
 }
 

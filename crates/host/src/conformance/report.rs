@@ -1,6 +1,6 @@
 //! What a worker tells the process that started it.
 
-use compflow_api::{Error, IMPOSSIBLE, Result};
+use compflow_api::{Code, Error, Problem, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::terminal::to_stderr;
@@ -43,16 +43,32 @@ pub(crate) fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result
     if holds { Ok(()) } else { Err(Error::new(otherwise())) }
 }
 
-/// For input that a component may refuse: it must say why, itself, and not by a panic.
+/// For input that a component may refuse: it must say why, and what is to blame. What goes wrong in it, by a panic or with
+/// an impossible result, is of the code that blames the component itself, so it is no refusal.
 pub(crate) fn survived<T>(outcome: &Result<T>) -> Result<()> {
     let Err(error) = outcome else { return Ok(()) };
-    let text = error.to_string();
     require(*error != Error::Cancelled, || "says that it was cancelled, and it was not".to_owned())?;
-    require(!text.contains("panicked"), || text.clone())?;
-    require(!text.starts_with(IMPOSSIBLE), || text.clone())?;
-    require(!text.trim().is_empty() && !text.ends_with("without saying why"), || {
-        "refuses it without saying why".to_owned()
-    })
+    for problem in error.problems() {
+        require(!problem.text.trim().is_empty(), || "refuses it without saying why".to_owned())?;
+        require(problem.code != Code::Internal, || format!("fails with the code of its own faults: {problem}"))?;
+    }
+    Ok(())
+}
+
+/// For input that a component must refuse: a problem of it with this code, about this parameter or column.
+pub(crate) fn refused<T>(outcome: Result<T>, what: &str, code: Code, parameter: &str) -> Result<Problem> {
+    survived(&outcome)?;
+    let Err(error) = outcome else { return Err(Error::new(format!("accepts {what}"))) };
+    let below =
+        |found: &str| found.strip_prefix(parameter).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let problem = error
+        .problems()
+        .iter()
+        .find(|problem| problem.code == code && problem.parameter.as_deref().is_some_and(below))
+        .ok_or_else(|| {
+            Error::new(format!("refuses {what} without the code and the name `{parameter}`: {error}"))
+        })?;
+    Ok(problem.clone())
 }
 
 #[cfg(test)]
@@ -62,12 +78,21 @@ mod tests {
     #[test]
     fn refusing_is_fine_and_panicking_is_not() {
         assert!(survived(&Ok(())).is_ok());
-        assert!(survived::<()>(&Err(Error::new("`k` is more than the examples"))).is_ok());
-        for bad in
-            ["panicked at lib.rs:1: no", "", "failed with status 1 without saying why", "an impossible result: x"]
-        {
-            assert!(survived::<()>(&Err(Error::new(bad))).is_err(), "{bad}");
+        assert!(survived::<()>(&Err(Error::parameter("k", "is more than the examples"))).is_ok());
+        assert!(survived::<()>(&Err(Error::data("there are too few"))).is_ok());
+        for bad in [Error::new("panicked at lib.rs:1: no"), Error::data(" "), Error::Cancelled] {
+            assert!(survived::<()>(&Err(bad.clone())).is_err(), "{bad}");
         }
-        assert!(survived::<()>(&Err(Error::Cancelled)).is_err());
+    }
+
+    #[test]
+    fn what_must_be_refused_is_refused_by_code_and_name() {
+        let of =
+            |outcome: Result<()>| refused(outcome, "0", Code::Parameter, "k").map_err(|error| error.to_string());
+        assert!(of(Err(Error::parameter("k", "is 0"))).is_ok());
+        assert!(of(Err(Error::parameter("k.least", "is 0"))).is_ok());
+        assert_eq!(of(Ok(())), Err("accepts 0".to_owned()));
+        assert!(of(Err(Error::parameter("kind", "is 0"))).is_err());
+        assert!(of(Err(Error::data("is 0"))).is_err());
     }
 }

@@ -7,6 +7,9 @@ use compflow_api::{Error, ForeignComponent, Host, Instance, Kind, Result, Servic
 use compflow_engine::Registry;
 use serde_json::{Map, Value};
 
+/// How many bytes a piece of work may allocate.
+pub(crate) const MEMORY: u64 = 4 << 30;
+
 /// The component under test.
 pub(crate) struct Subject {
     pub(crate) component: ForeignComponent,
@@ -19,6 +22,8 @@ pub(crate) struct Subject {
     pub(crate) params: Map<String, Value>,
     /// What loaders read.
     pub(crate) path: Option<PathBuf>,
+    /// What they are asked for, by its name in the stream and in the source, if the user says.
+    pub(crate) columns: Option<Vec<(String, String)>>,
 }
 
 impl Subject {
@@ -76,7 +81,7 @@ pub(crate) struct Watch<'a> {
 
 impl Watch<'_> {
     pub(crate) fn services(&self, seed: u64, threads: usize) -> Services<'_> {
-        Services { host: self, seed, threads, memory: 4 << 30 }
+        Services { host: self, seed, threads, memory: MEMORY }
     }
 }
 
@@ -93,7 +98,7 @@ impl Host for Watch<'_> {
     fn input(&self, path: &str) -> Result<PathBuf> {
         std::path::absolute(path)
             .and_then(|path| path.canonicalize())
-            .map_err(|error| Error::new(format!("{path}: {error}")))
+            .map_err(|error| Error::data(format!("{path}: {error}")))
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {

@@ -31,6 +31,7 @@ pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, numb
         schema,
         params,
         path: for_component(&args.path, component.name).map(PathBuf::from),
+        columns: columns_for(&args.columns, component.name)?,
     }));
     point("describes itself", || {
         describes_itself(&subject.component)?;
@@ -54,6 +55,7 @@ pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, numb
         return Ok(());
     }
     point("refuses bad parameters by their names", || parameters::refuses_bad(subject));
+    point("says what it needs", || parameters::says_what_it_needs(subject));
     match subject.component.kind {
         Kind::Clusterer => clusterer::test(subject),
         Kind::Composer => composer::test(subject),
@@ -72,6 +74,29 @@ fn for_component(values: &[String], name: &str) -> Option<String> {
             .is_some_and(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-'))
     };
     own.or_else(|| values.iter().map(String::as_str).find(|value| !is_named(value))).map(str::to_owned)
+}
+
+/// The columns that `--columns` names for this component: `NAME:COLUMN=SOURCE,…` before those for all.
+///
+/// # Errors
+/// If they are not named like this.
+pub(super) fn columns_for(values: &[String], name: &str) -> Result<Option<Vec<(String, String)>>, Failure> {
+    // A further column is called `column:…`, which is no component's name.
+    let split = |value: &'_ String| match value.split_once(':') {
+        Some((name, columns)) if name != "column" && !name.contains(['=', ',']) => {
+            (Some(name.to_owned()), columns.to_owned())
+        }
+        _ => (None, value.clone()),
+    };
+    let mut found: Vec<(Option<String>, String)> = values.iter().map(split).collect();
+    found.retain(|(of, _)| of.as_deref().is_none_or(|of| of == name));
+    found.sort_by_key(|(of, _)| of.is_none());
+    let Some((_, columns)) = found.into_iter().next() else { return Ok(None) };
+    let pair = |column: &str| match column.split_once('=') {
+        Some((name, source)) if !name.is_empty() && !source.is_empty() => Ok((name.to_owned(), source.to_owned())),
+        _ => Err(Failure::request(format!("--columns {columns}: expected COLUMN=SOURCE, found `{column}`"))),
+    };
+    columns.split(',').map(pair).collect::<Result<_, _>>().map(Some)
 }
 
 /// The parameters to test with, and one that must be given and is not.
@@ -112,5 +137,19 @@ mod tests {
         assert_eq!(for_component(&values, "b").as_deref(), Some("{\"k\": 2}"));
         assert_eq!(for_component(&values[..1], "b"), None);
         assert_eq!(for_component(&["data/x=1.npy".to_owned()], "b").as_deref(), Some("data/x=1.npy"));
+    }
+
+    #[test]
+    fn columns_are_for_all_or_for_one() {
+        let values = ["embedding=vec,column:age=years".to_owned(), "a:embedding=x,truth=y".to_owned()];
+        let columns = |name: &str| {
+            let columns = columns_for(&values, name).unwrap().unwrap();
+            columns.iter().map(|(name, source)| format!("{name} {source}")).collect::<Vec<_>>()
+        };
+        assert_eq!(columns("a"), ["embedding x", "truth y"]);
+        assert_eq!(columns("b"), ["embedding vec", "column:age years"]);
+        assert!(columns_for(&values[1..], "b").unwrap().is_none());
+        assert!(columns_for(&["column:age=years".to_owned()], "b").unwrap().is_some());
+        assert!(columns_for(&["embedding".to_owned()], "b").is_err());
     }
 }

@@ -5,12 +5,13 @@
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Error, Evaluator, Flags, Level, Metric, NoParams, Result,
-    Services, Sets, Task, export_library, register,
+    Clusterer, Clustering, Component, Composer, Error, Evaluation, Evaluator, Flags, Level, Metric, NoParams,
+    Result, Services, Task, export_library, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod good;
 mod violations;
 
 export_library!();
@@ -29,7 +30,9 @@ enum Fault {
     Sometimes,
     /// One assignment too few.
     WrongLength,
-    /// Never converges.
+    /// Never converges, and says nothing of it.
+    Drifts,
+    /// Likewise, with a warning of its own.
     Wanders,
     /// Works for a minute, and stops when asked to.
     Slow,
@@ -94,8 +97,10 @@ impl Clusterer for Faulty {
             Fault::Error => return Err(Error::new("not today")),
             Fault::Sometimes if services.seed % 2 == 1 => return Err(Error::new("not with this seed")),
             Fault::WrongLength => return Ok(Clustering::from_labels(&vec![0; n - 1])),
-            Fault::Wanders => {
-                services.log(Level::Warn, "lost the way");
+            Fault::Drifts | Fault::Wanders => {
+                if self.0.fault == Fault::Wanders {
+                    services.log(Level::Warn, "lost the way");
+                }
                 clustering.diagnostics.iterations = 7;
                 clustering.diagnostics.converged = false;
             }
@@ -124,7 +129,7 @@ impl Component for Demanding {
 
 impl Clusterer for Demanding {
     fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
-        let truth = task.truth.ok_or_else(|| Error::new("was given no truth"))?;
+        let truth = task.truth.ok_or_else(|| Error::data("was given no truth"))?;
         let clusters: std::collections::BTreeSet<&[u32]> = truth.iter().collect();
         Ok(Clustering {
             assignments: truth.clone(),
@@ -159,7 +164,10 @@ impl Component for Nested {
     type Params = NestedParams;
 
     fn new(params: NestedParams, services: &Services<'_>) -> Result<Self> {
-        services.clusterer(&params.base, &params.with).map(Self).map_err(|error| error.context("`base`"))
+        services
+            .clusterer(&params.base, &params.with)
+            .map(Self)
+            .map_err(|error| Error::parameter("base", format!("cannot be made: {error}")))
     }
 }
 
@@ -184,7 +192,14 @@ impl Component for Rough {
 }
 
 impl Composer for Rough {
-    fn compose(&self, _dim: usize, left: &[f32], _right: &[f32], out: &mut [f32]) -> Result<()> {
+    fn compose(
+        &self,
+        _dim: usize,
+        left: &[f32],
+        _right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
         out.copy_from_slice(left);
         Ok(())
     }
@@ -206,10 +221,10 @@ impl Component for Undefined {
 
 impl Evaluator for Undefined {
     fn metrics(&self) -> Vec<Metric> {
-        vec![Metric::smaller("undefined")]
+        vec![Metric::number("undefined").smaller_is_better()]
     }
 
-    fn evaluate(&self, _truth: &Sets, _predicted: &Sets, _services: &Services<'_>) -> Result<Vec<f64>> {
+    fn evaluate(&self, _evaluation: &Evaluation<'_>, _services: &Services<'_>) -> Result<Vec<f64>> {
         Ok(vec![f64::NAN])
     }
 }

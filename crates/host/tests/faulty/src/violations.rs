@@ -19,7 +19,14 @@ macro_rules! component {
     ($kind:ident $type:ident, $name:literal, $summary:literal) => {
         component!($kind $type, $name, $summary, Flags::NONE, Ok(Self));
     };
+    ($kind:ident $type:ident, $name:literal, $summary:literal, $flags:expr) => {
+        component!($kind $type, $name, $summary, $flags, Ok(Self));
+    };
     ($kind:ident $type:ident, $name:literal, $summary:literal, $flags:expr, $new:expr) => {
+        component!($kind $type, $name, $summary, $flags, $new, {});
+    };
+    // `more` are further functions of the component.
+    ($kind:ident $type:ident, $name:literal, $summary:literal, $flags:expr, $new:expr, { $($more:tt)* }) => {
         struct $type;
         register!($kind $type);
 
@@ -32,9 +39,12 @@ macro_rules! component {
             fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
                 $new
             }
+
+            $($more)*
         }
     };
 }
+pub(crate) use component;
 
 /// Declares a clusterer without parameters.
 macro_rules! violation {
@@ -119,6 +129,11 @@ violation!(Excessive, "excessive", "more clusters than the degree allows", |task
     Ok(Clustering { assignments, clusters: Sets::from_iter([all]), ..Clustering::default() })
 });
 
+violation!(Absent, "absent", "none of the clusters, without leave", |task, _services| {
+    let assignments = (0..task.embeddings.len()).map(|row| if row % 2 == 0 { vec![] } else { vec![0] }).collect();
+    Ok(Clustering { assignments, clusters: Sets::singletons(&[0]), ..Clustering::default() })
+});
+
 violation!(Leaky, "leaky", "keeps a little of every run", |task, _services| {
     leak();
     Ok(one_cluster(task))
@@ -141,7 +156,14 @@ violation!(Boastful, "boastful", "more done than there is", |task, services| {
     Ok(one_cluster(task))
 });
 
-violation!(Silent, "silent", "fails without a reason", |_task, _services| Err(Error::new("")));
+violation!(Silent, "silent", "fails without a reason", |_task, _services| Err(Error::data("")));
+
+violation!(Vague, "vague", "refuses few examples as if that were its own fault", |task, _services| {
+    if task.embeddings.len() == 1 {
+        return Err(Error::new("one is not enough"));
+    }
+    Ok(one_cluster(task))
+});
 
 /// Accepts everything.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -253,11 +275,83 @@ impl Clusterer for Hasty {
         Ok(one_cluster(task))
     }
 
-    fn streams(&self) -> bool {
-        true
+    fn streams(&self) -> Result<bool> {
+        Ok(true)
     }
 
     fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
         Ok(Clustering::from_labels(&(0..task.rows.len() as u32).collect::<Vec<_>>()))
+    }
+}
+
+component!(clusterer Extravagant, "extravagant", "states less memory for more examples, and fails without it");
+
+impl Clusterer for Extravagant {
+    fn memory(&self, rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+        Ok(1_000_000 - (rows as u64).min(10_000))
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        match services.memory < self.memory(task.embeddings.len(), 1, 1)? {
+            true => Err(Error::data("there is too little of something")),
+            false => Ok(one_cluster(task)),
+        }
+    }
+}
+
+component!(
+    clusterer Forgetful,
+    "forgetful",
+    "an instance lacks a flag that all have",
+    Flags::ASSIGNS_NONE,
+    Ok(Self),
+    {
+        fn flags(&self) -> Flags {
+            Flags::NONE
+        }
+    }
+);
+
+impl Clusterer for Forgetful {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(one_cluster(task))
+    }
+}
+
+component!(
+    clusterer Absentminded,
+    "absentminded",
+    "asks for one column and looks for another",
+    Flags::NONE,
+    Ok(Self),
+    {
+        fn columns(&self) -> Vec<String> {
+            vec!["height".to_owned()]
+        }
+    }
+);
+
+impl Clusterer for Absentminded {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        task.column("width")?;
+        Ok(one_cluster(task))
+    }
+}
+
+component!(
+    clusterer Heavy,
+    "heavy",
+    "takes weights for something else, and panics if there are none above 0",
+    Flags::USES_WEIGHTS
+);
+
+impl Clusterer for Heavy {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let mut found = one_cluster(task);
+        if let Some(weights) = task.weights {
+            assert!(weights.iter().all(|weight| *weight > 0.0), "weighs nothing");
+            found.diagnostics.iterations = weights.len() as u64;
+        }
+        Ok(found)
     }
 }
