@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, SMALL, finished, libraries};
+use crate::common::{Folder, SMALL, executable, finished, libraries};
 
 #[test]
 fn the_results_of_another_pipeline_are_not_overwritten() {
@@ -45,7 +45,7 @@ fn a_full_disk_is_an_error_and_the_results_are_still_printed_or_kept() {
     // In blocks of 512 bytes: enough for run.json, not for every table.
     let script = format!(
         "ulimit -f 8; trap '' XFSZ; exec '{}' run small.toml --out out --set data.made.n=4000 --format csv",
-        env!("CARGO_BIN_EXE_compflow")
+        executable().display()
     );
     let output = Command::new("sh")
         .args(["-c", &script])

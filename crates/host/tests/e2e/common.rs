@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::types::{Float32Type, UInt32Type};
 use arrow_array::{ArrayRef, FixedSizeListArray, ListArray, RecordBatch, UInt32Array};
@@ -31,7 +31,7 @@ impl Folder {
 
     /// The command in this folder, with the libraries of this build and no others of the user's.
     pub(crate) fn compflow(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_compflow"));
+        let mut command = Command::new(executable());
         command.current_dir(self.0.path()).args(args);
         command.env("COMPFLOW_PLUGIN_PATH", libraries()).env_remove("COMPFLOW_LOG").env_remove("COMPFLOW_DATA");
         command
@@ -89,6 +89,17 @@ pub(crate) fn read_parquet(path: &Path) -> RecordBatch {
 /// `cargo test` leaves the plugins' libraries beside the test executables.
 pub(crate) fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// The command, beside the libraries of this build: where `cargo build` leaves it may be libraries of another.
+pub(crate) fn executable() -> &'static Path {
+    static LINKED: OnceLock<PathBuf> = OnceLock::new();
+    LINKED.get_or_init(|| {
+        let (built, linked) = (Path::new(env!("CARGO_BIN_EXE_compflow")), libraries().join("compflow"));
+        let _ = std::fs::remove_file(&linked);
+        std::fs::hard_link(built, &linked).or_else(|_| std::fs::copy(built, &linked).map(|_| ())).unwrap();
+        linked
+    })
 }
 
 /// The file name of a plugin.

@@ -19,5 +19,7 @@ mod new_plugins;
 mod report;
 mod resume;
 mod runs;
+mod silently_wrong;
 mod trust;
 mod tutorial;
+mod without_truth;

@@ -97,15 +97,28 @@ fn a_name_or_a_place_that_will_not_do_is_refused() {
     let refused = |args: &[&str]| folder.run(&[&["new-plugin"], args].concat(), 2).1;
     assert!(refused(&["kmeans", "--kind", "clusterer"]).contains("there is a clusterer `kmeans` already"));
     assert!(refused(&["My Plugin", "--kind", "clusterer"]).contains("cannot be the name of a component"));
+    for keyword in ["self", "crate", "fn", "type", "switch"] {
+        let text = format!("`{keyword}` cannot be the name of a plugin: it is a keyword of ");
+        assert!(refused(&[keyword, "--kind", "loader"]).contains(&text), "{keyword}");
+        assert!(!folder.path(keyword).exists());
+    }
+    for library in ["metrics", "loaders", "cap"] {
+        let text = refused(&[library, "--kind", "evaluator", "--lang", "c"]);
+        assert!(text.contains(&format!("`{library}` cannot be the name of a plugin: there is ")), "{text}");
+        assert!(text.contains(" already, which a library of that name would hide"), "{text}");
+    }
+    let text = refused(&["params", "--kind", "clusterer"]);
+    assert!(text.contains("its type would be called `Params`, as another is; choose another name"), "{text}");
     assert!(refused(&["x", "--kind", "clusterer", "--api", "nowhere"]).contains("is neither a folder"));
     assert!(refused(&["x", "--kind", "loader", "--lang", "c", "--api", "0.1"]).contains("--api is for Rust"));
     assert!(!folder.path("x").exists());
     folder.write("x/something", "");
     assert_eq!(refused(&["x", "--kind", "clusterer"]), "error: x is already there\n");
     // A version and an address are taken as they are.
-    folder.run(&["new-plugin", "y", "--kind", "evaluator", "--api", "0.1"], 0);
+    folder.run(&["new-plugin", "y", "--kind", "loader", "--api", "0.1"], 0);
     let manifest = std::fs::read_to_string(folder.path("y/Cargo.toml")).unwrap();
     assert!(manifest.contains("compflow-api = \"0.1\"\n"), "{manifest}");
+    assert!(!manifest.contains("arrow") && !manifest.contains("serde"), "what a loader needs not: {manifest}");
     folder.run(&["new-plugin", "z", "--kind", "evaluator", "--api", "https://example.org/compflow"], 0);
     let manifest = std::fs::read_to_string(folder.path("z/Cargo.toml")).unwrap();
     assert!(manifest.contains("compflow-api = { git = \"https://example.org/compflow\" }\n"), "{manifest}");

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, build_folder, libraries, repository};
+use crate::common::{Folder, build_folder, executable, libraries, repository};
 
 /// The commands of a section.
 fn commands(page: &str, section: &str) -> String {
@@ -18,7 +18,7 @@ fn try_section(folder: &Folder, section: &str) -> String {
     // `compflow` as an installed command: on the path, without its libraries beside it.
     let bin = folder.path("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_compflow"), bin.join("compflow")).unwrap();
+    std::os::unix::fs::symlink(executable(), bin.join("compflow")).unwrap();
     let path = std::env::join_paths(
         std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )
@@ -42,7 +42,7 @@ fn the_tutorial_in_rust_works() {
     let folder = Folder::new();
     let stdout = try_section(&folder, "In Rust");
     assert!(stdout.contains("clusterer `stripes`: ") && stdout.contains("made-up: mean (s.e.)"), "{stdout}");
-    assert!(stdout.ends_with("18 passed, 0 failed, 0 skipped\n"), "{stdout}");
+    assert!(stdout.ends_with(" passed, 0 failed, 0 skipped\n"), "{stdout}");
     let schema = std::fs::read_to_string(folder.path("empty/stripes/compflow.schema.json")).unwrap();
     assert!(schema.contains("\"clusterer.stripes\""), "the schema knows the new component");
     let report = std::fs::read_to_string(folder.path("empty/stripes/results/stripes/report.html")).unwrap();
@@ -59,5 +59,5 @@ fn the_tutorial_in_c_works() {
     let folder = Folder::new();
     let stdout = try_section(&folder, "In C");
     assert!(stdout.contains("made-up: mean (s.e.)"), "{stdout}");
-    assert!(stdout.ends_with("18 passed, 0 failed, 0 skipped\n"), "{stdout}");
+    assert!(stdout.ends_with(" passed, 0 failed, 0 skipped\n"), "{stdout}");
 }

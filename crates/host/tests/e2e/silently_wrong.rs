@@ -1,0 +1,231 @@
+//! What would give a wrong or missing result without a word: every one is an error, and nothing wrong is kept.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Folder, SMALL, library_name, repository, texts};
+
+/// Compiles the library of `wrong.c` to where `--plugins wrong` finds it, as `libcompflow_NAME`.
+fn add_library(folder: &Folder, name: &str, source: &Path) {
+    std::fs::create_dir_all(folder.path("wrong")).unwrap();
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let output = Command::new(compiler)
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"])
+        .arg(repository().join("crates/api/include"))
+        .arg(source)
+        .arg("-o")
+        .arg(folder.path("wrong").join(library_name(name)))
+        .arg("-lm")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn add_wrong(folder: &Folder) {
+    add_library(folder, "wrong", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"));
+}
+
+/// The small pipeline with a clusterer before the one that does nothing wrong.
+fn with_clusterer(mode: &str) -> Folder {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let wrong = format!(
+        "[[clusterer]]\nname = \"bad\"\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n\n[[clusterer]]"
+    );
+    folder.write("p.toml", &SMALL.replacen("[[clusterer]]", &wrong, 1));
+    folder
+}
+
+fn run(folder: &Folder, extra: &[&str], code: i32) -> (String, String) {
+    let args = [&["--plugins", "wrong", "run", "p.toml", "--out", "out", "--jobs", "1"], extra].concat();
+    folder.run(&args, code)
+}
+
+/// Names and errors of the cells that did not end well.
+fn failed(folder: &Folder) -> Vec<(String, String)> {
+    let runs = folder.read_parquet("out/runs.parquet");
+    let rows = texts(&runs, "clusterer").into_iter().zip(texts(&runs, "status")).zip(texts(&runs, "error"));
+    let failed = rows.filter(|((_, status), _)| *status != "ok");
+    failed.map(|((name, _), error)| (name.to_owned(), error.to_owned())).collect()
+}
+
+/// All cells of `bad` failed for this reason, and no other cell did.
+fn only_bad_failed(folder: &Folder, reason: &str) {
+    let failed = failed(folder);
+    assert_eq!(failed.len(), 3, "{failed:?}");
+    for (name, error) in failed {
+        assert!(name == "bad" && error.contains(reason), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_plugin_that_writes_into_the_examples_is_found_and_nothing_more_is_computed_from_them() {
+    let folder = with_clusterer("overwrite");
+    let (_, stderr) = run(&folder, &[], 1);
+    assert!(stderr.contains("were written to during made trial 0 bad"), "{stderr}");
+    // The cells of the trial that came later would have computed something else.
+    let failed = failed(&folder);
+    assert_eq!(failed.len(), 6, "{failed:?}");
+    assert!(std::fs::read_dir(folder.path("out/cells")).unwrap().next().is_none(), "and nothing of it is kept");
+    // Without it all is well again.
+    let (stdout, _) = run(&folder, &["--only", "KM"], 0);
+    assert!(stdout.contains("KM"), "{stdout}");
+}
+
+#[test]
+fn an_evaluator_that_writes_into_the_truth_is_found() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let evaluator = "[[evaluator]]\nuse = \"wrong\"\nparams = { mode = \"overwrite\" }\n";
+    folder.write("p.toml", &format!("{SMALL}\n{evaluator}"));
+    let (_, stderr) = run(&folder, &[], 1);
+    assert!(stderr.contains("evaluator `wrong`: the examples or their true sets were written to"), "{stderr}");
+}
+
+#[test]
+fn a_cell_that_says_it_was_cancelled_has_failed_if_nobody_cancelled_it() {
+    let folder = with_clusterer("cancel");
+    run(&folder, &[], 1);
+    only_bad_failed(&folder, "stopped as if it had been cancelled, and nobody has cancelled it");
+}
+
+#[test]
+fn an_evaluator_that_says_it_was_cancelled_has_failed() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let evaluator = "[[evaluator]]\nuse = \"wrong\"\nparams = { mode = \"cancel\" }\n";
+    folder.write("p.toml", &format!("{SMALL}\n{evaluator}"));
+    let (stdout, stderr) = run(&folder, &["--format", "csv"], 1);
+    assert!(stderr.contains("evaluator `wrong`: stopped as if it had been cancelled"), "{stderr}");
+    assert!(stdout.contains("made,KM,cri,3,"), "the scores of the others stay: {stdout}");
+}
+
+#[test]
+fn a_set_larger_than_the_degree_is_an_impossible_result() {
+    let folder = with_clusterer("wide");
+    run(&folder, &[], 1);
+    only_bad_failed(&folder, "an impossible result: the cluster [0, 1, 2] has more members than the degree, 2");
+}
+
+#[test]
+fn two_further_columns_of_one_name_are_an_impossible_result() {
+    let folder = with_clusterer("twins");
+    run(&folder, &[], 1);
+    only_bad_failed(&folder, "an impossible result: the table `assignments`: has two columns named `margin`");
+}
+
+#[test]
+fn more_memory_than_the_budget_is_refused_before_it_is_taken() {
+    let folder = with_clusterer("hungry");
+    run(&folder, &["--memory", "1GB"], 1);
+    only_bad_failed(&folder, "needs 1024 TiB of memory, over the budget of 954 MiB");
+}
+
+#[test]
+fn all_data_together_must_fit_into_the_budget() {
+    let folder = Folder::new();
+    let small = SMALL.lines().find(|line| line.starts_with("params") && line.contains("n = ")).unwrap();
+    let large = "params = { n = 4000, dim = 100 }";
+    let both =
+        format!("{}\n[[data]]\nname = \"other\"\nloader = \"synthetic\"\n{large}\n", SMALL.replace(small, large));
+    folder.write("p.toml", &both);
+    // Each takes 1.6 MB.
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--memory", "2MB"], 2);
+    assert!(stderr.contains("the embeddings take more than the memory budget"), "{stderr}");
+}
+
+#[test]
+fn a_composer_that_writes_nothing_has_not_composed() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let with_composer =
+        "[composer]\nuse = \"wrong\"\n\n[[clusterer]]\nname = \"CAP\"\nuse = \"cap\"\n\n[[clusterer]]";
+    folder.write("p.toml", &SMALL.replacen("[[clusterer]]", with_composer, 1));
+    let (_, stderr) = run(&folder, &[], 1);
+    assert!(stderr.contains("gave NaN"), "{stderr}");
+}
+
+#[test]
+fn a_column_that_a_loader_does_not_return_is_missed() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    folder.write(
+        "p.toml",
+        "[[data]]\nname = \"d\"\nloader = \"wrong\"\n\n[[clusterer]]\nuse = \"kmeans\"\nparams = { k = 1 }\n",
+    );
+    let (_, stderr) = run(&folder, &[], 2);
+    assert!(stderr.contains("the loader returned no column `truth`, though it was asked for `truth`"), "{stderr}");
+}
+
+#[test]
+fn how_a_library_rounds_is_its_own_affair() {
+    // The composer and clusterers around it compute the same, wherever it stands.
+    let [alone, beside] = [Folder::new(), with_clusterer("round")];
+    alone.write("p.toml", SMALL);
+    alone.run(&["run", "p.toml", "--out", "out", "--jobs", "1"], 0);
+    run(&beside, &[], 0);
+    let values = |folder: &Folder| {
+        let assignments = folder.read_parquet("out/assignments.parquet");
+        let rows: Vec<usize> =
+            (0..assignments.num_rows()).filter(|&row| texts(&assignments, "clusterer")[row] == "KM").collect();
+        rows.iter()
+            .map(|&row| format!("{:?}", assignments.column_by_name("distance").unwrap().slice(row, 1)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values(&alone), values(&beside));
+}
+
+#[test]
+fn a_count_is_shown_as_one_and_a_score_beyond_its_range_is_refused() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    folder.write("p.toml", &format!("{SMALL}\n[[evaluator]]\nuse = \"wrong\"\n"));
+    let (stdout, _) = run(&folder, &[], 0);
+    assert!(stdout.contains(" 6.0 (0.0)") && !stdout.contains("600"), "{stdout}");
+    assert!(stdout.contains("cri %") && stdout.contains("mean (s.e.) over 3 trials"), "{stdout}");
+    let (_, stderr) = run(&folder, &["--set", "evaluator.wrong.mode=beyond"], 1);
+    assert!(stderr.contains("the score `wrong` is 601, which is not between 0 and 600"), "{stderr}");
+}
+
+#[test]
+fn components_that_ask_for_themselves_come_to_an_end() {
+    let folder = with_clusterer("nest");
+    let (_, stderr) = run(&folder, &[], 2);
+    assert!(stderr.contains("components ask for one another more than 16 deep"), "{stderr}");
+}
+
+#[test]
+fn escape_sequences_do_not_reach_the_terminal() {
+    let folder = with_clusterer("shout");
+    let (stdout, stderr) = run(&folder, &[], 1);
+    assert!(stderr.contains("␛[31mred␛[0m and loud") && stderr.contains("␛[2J"), "{stderr}");
+    let (listed, _) = folder.run(&["--plugins", "wrong", "plugins"], 0);
+    assert!(listed.contains("␛[31mnot to be trusted"), "{listed}");
+    folder.write("p.toml", &SMALL.replace("name = \"made\"", "name = \"ma\\u001b[2Jde\""));
+    let (renamed, _) = folder.run(&["run", "p.toml", "--out", "other"], 0);
+    for text in [stdout, stderr, listed, renamed] {
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+    }
+}
+
+#[test]
+fn a_library_that_hides_another_is_named_and_a_qualified_name_chooses() {
+    let folder = with_clusterer("fine");
+    // Of the same name as ours, with other content.
+    add_library(&folder, "metrics", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"));
+    let (_, stderr) = run(&folder, &["--only", "KM"], 2);
+    assert!(stderr.contains("is not used: ") && stderr.contains("has the same name and comes first"), "{stderr}");
+    std::fs::remove_file(folder.path("wrong").join(library_name("metrics"))).unwrap();
+    // Under another name both offer the same components.
+    std::fs::copy(
+        folder.path("wrong").join(library_name("wrong")),
+        folder.path("wrong").join(library_name("wrong2")),
+    )
+    .unwrap();
+    let (_, stderr) = run(&folder, &[], 2);
+    assert!(stderr.contains("clusterer `wrong` is offered by more than one library"), "{stderr}");
+    assert!(stderr.contains("help: say which: `wrong:wrong` or `wrong2:wrong`"), "{stderr}");
+    run(&folder, &["--set", "clusterer.bad.use=wrong2:wrong"], 0);
+    let (_, stderr) = run(&folder, &["--set", "clusterer.bad.use=wrong3:wrong"], 2);
+    assert!(stderr.contains("there is no clusterer named `wrong3:wrong`"), "{stderr}");
+}

@@ -1,0 +1,177 @@
+/* Components that do what they must not, and say that all went well. */
+
+#include "compflow_util.h"
+
+#include <fenv.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/* What the start-up code of a library built with -ffast-math does: flush small numbers to zero. */
+__attribute__((constructor)) static void fast_math(void) {
+#if defined(__x86_64__)
+  _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+}
+
+static const char SCHEMA[] =
+    "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {"
+    "\"mode\": {\"type\": \"string\", \"default\": \"fine\"}}}";
+
+typedef struct {
+  char mode[32];
+} Instance;
+
+static int is(const void *instance, const char *mode) { return strcmp(((const Instance *)instance)->mode, mode) == 0; }
+
+static int32_t create(CompflowStr params, const CompflowHost *host, void **instance) {
+  Instance made = {"fine"};
+  CompflowParam param;
+  const char *at = NULL;
+  while (compflow_next_param(params, &at, &param)) {
+    if (strcmp(param.name, "mode") != 0 || param.kind != 's') return compflow_unknown(host, &param);
+    snprintf(made.mode, sizeof made.mode, "%.*s", (int)param.length, param.value);
+  }
+  if (is(&made, "nest")) {
+    CompflowInstance inner;
+    return host->create(host->ctx, COMPFLOW_KIND_CLUSTERER, compflow_str("wrong"), params, &inner, host->error, host->ctx);
+  }
+  if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look"));
+  *instance = compflow_copy(&made, sizeof made);
+  return *instance ? COMPFLOW_STATUS_OK : compflow_no_memory(host);
+}
+
+static int32_t destroy(void *instance, const CompflowHost *host) {
+  (void)host;
+  free(instance);
+  return COMPFLOW_STATUS_OK;
+}
+
+/* ---- clusterer ---- */
+
+static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
+                      uint64_t *bytes) {
+  (void)rows, (void)dim, (void)degree, (void)host;
+  *bytes = is(instance, "hungry") ? UINT64_C(1) << 50 : 0;
+  return COMPFLOW_STATUS_OK;
+}
+
+static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
+  if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
+  if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud");
+  if (is(instance, "overwrite")) ((float *)task->embeddings)[0] += 1;
+  if (is(instance, "round")) {
+    fesetround(FE_TOWARDZERO);
+    fast_math();
+  }
+  uint64_t n = task->rows;
+  uint32_t wide[] = {0, 1, 2}, *zeros = calloc(n, sizeof *zeros);
+  uint64_t *begins = calloc(n + 1, sizeof *begins), ends[] = {0, 1};
+  double *numbers = calloc(n, sizeof *numbers);
+  for (uint64_t at = 0; at <= n; at++) begins[at] = at;
+  CompflowClustering found;
+  compflow_clustering_begin(&found);
+  found.converged = 1;
+  int problem = compflow_table_begin(&found.assignments, n, 3);
+  if (!problem) problem = compflow_table_sets(&found.assignments, "clusters", begins, zeros);
+  if (!problem) problem = compflow_table_begin(&found.clusters, is(instance, "wide") ? 2 : 1, 1);
+  if (!problem && is(instance, "wide")) {
+    uint32_t members[] = {0, 0, 1, 2};
+    uint64_t both[] = {0, 1, 4};
+    problem = compflow_table_sets(&found.clusters, "clusters", both, members);
+  } else if (!problem) {
+    problem = compflow_table_sets(&found.clusters, "clusters", ends, wide);
+  }
+  if (is(instance, "twins")) {
+    if (!problem) problem = compflow_table_doubles(&found.assignments, "margin", numbers);
+    if (!problem) problem = compflow_table_doubles(&found.assignments, "margin", numbers);
+  }
+  int32_t status = problem ? compflow_fail_table(host, problem) : COMPFLOW_STATUS_OK;
+  if (!status) compflow_clustering_give(out, &found);
+  compflow_clustering_release(&found);
+  free(zeros), free(begins), free(numbers);
+  return status;
+}
+
+static const CompflowClustererMethods CLUSTERER = {.size = sizeof CLUSTERER, .memory = memory, .cluster = cluster};
+
+/* ---- composer: never writes its output ---- */
+
+static uint64_t dim_of(void *instance) {
+  (void)instance;
+  return 0;
+}
+
+static int32_t compose(void *instance, uint64_t rows, uint64_t dim, const float *left, const float *right, float *out,
+                       const CompflowHost *host) {
+  (void)instance, (void)rows, (void)dim, (void)left, (void)right, (void)out, (void)host;
+  return COMPFLOW_STATUS_OK;
+}
+
+static const CompflowComposerMethods COMPOSER = {.size = sizeof COMPOSER, .dim = dim_of, .compose = compose};
+
+/* ---- loader: returns embeddings, whatever else was asked for ---- */
+
+static int32_t load(void *instance, const CompflowLoadRequest *request, const CompflowHost *host,
+                    struct ArrowArrayStream *out) {
+  (void)instance, (void)request;
+  float values[] = {0, 0, 1, 1};
+  CompflowTable table;
+  int problem = compflow_table_begin(&table, 2, 1);
+  if (!problem) problem = compflow_table_vectors(&table, "embedding", 2, values);
+  if (problem) return compflow_fail_table(host, problem);
+  return compflow_stream(out, &table) ? compflow_no_memory(host) : COMPFLOW_STATUS_OK;
+}
+
+static const CompflowLoaderMethods LOADER = {.size = sizeof LOADER, .load = load};
+
+/* ---- evaluator ---- */
+
+static int32_t metrics(void *instance, const CompflowHost *host, CompflowMetricFn sink, void *sink_ctx) {
+  (void)instance, (void)host;
+  CompflowMetric metric = {.size = sizeof metric, .unit = COMPFLOW_UNIT_COUNT, .name = compflow_str("wrong"), .most = 600, .larger_is_better = 1};
+  sink(sink_ctx, &metric);
+  return COMPFLOW_STATUS_OK;
+}
+
+static int32_t evaluate(void *instance, const CompflowEvaluation *evaluation, const CompflowHost *host,
+                        CompflowScoreFn sink, void *sink_ctx) {
+  (void)host;
+  if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
+  if (is(instance, "overwrite") && evaluation->truth) ((uint32_t *)evaluation->truth->values)[0] ^= 1;
+  sink(sink_ctx, compflow_str("wrong"), is(instance, "beyond") ? 601 : 6);
+  return COMPFLOW_STATUS_OK;
+}
+
+static const CompflowEvaluatorMethods EVALUATOR = {.size = sizeof EVALUATOR, .metrics = metrics, .evaluate = evaluate};
+
+#define COMPONENT(of_kind, its_methods)                                                                          \
+  {                                                                                                              \
+    .size = sizeof(CompflowComponent), .kind = of_kind, .name = COMPFLOW_TEXT("wrong"),                          \
+    .summary = COMPFLOW_TEXT("\033[31mnot to be trusted"), .schema = COMPFLOW_TEXT(SCHEMA), .create = create, \
+    .destroy = destroy, .methods = &its_methods                                                                  \
+  }
+
+static const CompflowComponent ALL[] = {
+    COMPONENT(COMPFLOW_KIND_LOADER, LOADER),
+    COMPONENT(COMPFLOW_KIND_COMPOSER, COMPOSER),
+    COMPONENT(COMPFLOW_KIND_CLUSTERER, CLUSTERER),
+    COMPONENT(COMPFLOW_KIND_EVALUATOR, EVALUATOR),
+};
+
+static const CompflowComponent *const COMPONENTS[] = {&ALL[0], &ALL[1], &ALL[2], &ALL[3]};
+
+static const CompflowLibrary LIBRARY = {
+    .size = sizeof LIBRARY,
+    .name = COMPFLOW_TEXT("compflow-wrong"),
+    .version = COMPFLOW_TEXT("1"),
+    .components = COMPONENTS,
+    .component_count = 4,
+};
+
+const CompflowAbi COMPFLOW_ABI = {COMPFLOW_MAGIC, COMPFLOW_ABI_VERSION, sizeof(CompflowLibrary)};
+
+const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx) {
+  (void)sink, (void)sink_ctx;
+  return &LIBRARY;
+}
