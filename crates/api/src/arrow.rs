@@ -21,6 +21,7 @@ pub(crate) use check::check;
 pub use interop::{BatchReader, Batches};
 use serde::{Deserialize, Serialize};
 pub use stream::Stream;
+pub(crate) use stream::table_schema;
 pub(crate) use view::View;
 
 use crate::{Result, Sets};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::arrow::ArrowSchema;
-use crate::{Result, Services, Stream};
+use crate::arrow::{ArrowSchema, table_schema};
+use crate::{Result, Services, Stream, Table};
 
 /// Yields tables of embeddings.
 pub trait Loader: Send + Sync {
@@ -55,6 +55,14 @@ pub struct Description {
 }
 
 impl Description {
+    /// A description of a source with columns like those of `table`, whose rows do not matter.
+    ///
+    /// # Errors
+    /// If the columns are not equally long.
+    pub fn of(table: &Table, rows: Option<u64>, dim: Option<usize>) -> Result<Self> {
+        Ok(Self { rows, dim, columns: table_schema(table)? })
+    }
+
     /// The names of all columns of the source.
     ///
     /// # Errors

@@ -83,6 +83,10 @@ impl Loader for TestLoader {
         if self.0.mode == "fine" {
             return Ok(None);
         }
+        if self.0.mode == "described" {
+            let columns = vec![("e".to_owned(), Column::Vectors { width: 2, values: Vec::new() })];
+            return Description::of(&columns, Some(3), Some(2)).map(Some);
+        }
         Err(Error::column("id", request.column("id").unwrap_or_default(), "/there/x", ["number", "vector"]))
     }
 }
@@ -574,6 +578,11 @@ fn tables_stream_until_the_end_or_an_error() {
         assert!(error.contains(text), "{error}");
     }
     assert!(loader("fine").describe(&request, &Services::none()).unwrap().is_none());
+    let described = loader("described").describe(&request, &Services::none()).unwrap().unwrap();
+    assert_eq!(
+        (described.rows, described.dim, described.names().unwrap()),
+        (Some(3), Some(2), vec!["e".to_owned()])
+    );
     let missing = loader("describe").describe(&request, &Services::none()).unwrap_err();
     assert_eq!(
         (missing.problems()[0].code, missing.problems()[0].parameter.as_deref()),

@@ -41,8 +41,7 @@ struct Tables<T> {
 
 impl<T: Iterator<Item = Result<Table>> + Send> Produce for Tables<T> {
     fn schema(&mut self) -> Result<ArrowSchema> {
-        let RawTable { array: _, schema } = build(&self.prototype)?;
-        Ok(schema)
+        table_schema(&self.prototype)
     }
 
     fn next(&mut self) -> Result<Option<ArrowArray>> {
@@ -101,6 +100,12 @@ const EIO: c_int = 5;
 fn build(table: &Table) -> Result<RawTable> {
     let columns = table.iter().try_fold(Build::default(), |build, (name, column)| build.column(name, column));
     columns?.finish(0)
+}
+
+/// The type of a table.
+pub(crate) fn table_schema(table: &Table) -> Result<ArrowSchema> {
+    let RawTable { array: _, schema } = build(&without_rows(table))?;
+    Ok(schema)
 }
 
 fn without_rows(table: &Table) -> Table {

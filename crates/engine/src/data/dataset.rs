@@ -24,6 +24,8 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// By number.
     pub trials: Vec<Trial>,
+    /// Hash of all that was read, but for further columns: it tells whether the data is that of an earlier run.
+    pub content: String,
 }
 
 /// The examples that are clustered together.
@@ -118,6 +120,19 @@ fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>, weig
         }
     }
     embeddings.finalize().to_hex().to_string()
+}
+
+fn dataset_key(dim: usize, classes: &[String], trials: &[Trial]) -> String {
+    let mut parts = vec![dim.to_string()];
+    parts.extend_from_slice(classes);
+    for Trial { number, ids, key, truth_key, .. } in trials {
+        parts.extend([number.to_string(), key.clone(), truth_key.clone()]);
+        parts.push(match ids {
+            Ids::Numbers(ids) => hash_parts(std::iter::once(bytemuck::cast_slice(ids))),
+            Ids::Texts(ids) => hash_parts(ids.iter().map(String::as_bytes)),
+        });
+    }
+    hash_parts(parts.iter().map(String::as_bytes))
 }
 
 fn truth_key(truth: &Sets) -> String {
@@ -325,7 +340,9 @@ impl Builder {
                 damaged: AtomicBool::new(false),
             });
         }
-        Ok(Dataset { dim: self.width.dim, classes: classes.unwrap_or_default(), trials })
+        let (dim, classes) = (self.width.dim, classes.unwrap_or_default());
+        let content = dataset_key(dim, &classes, &trials);
+        Ok(Dataset { dim, classes, trials, content })
     }
 }
 

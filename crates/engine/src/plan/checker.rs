@@ -264,17 +264,22 @@ impl Checker<'_> {
         };
         let mut resolved = Vec::new();
         for file in files {
-            // The content's hash goes into run.json; a file that cannot be read is noticed here.
-            let read = file
-                .canonicalize()
-                .and_then(|file| self.factory.inputs.hash(&file, &self.factory.cancel).map(|_| file));
-            match read {
+            match readable(&file) {
                 Ok(file) => resolved.push(file),
                 Err(error) => self.problems.push(problem(format!("{}: {}", display(&file), plain(&error)))),
             }
         }
         Some(resolved)
     }
+}
+
+/// The real path of a file that can be opened.
+fn readable(file: &Path) -> std::io::Result<PathBuf> {
+    let file = file.canonicalize()?;
+    if std::fs::File::open(&file)?.metadata()?.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    Ok(file)
 }
 
 /// A refusal at the place of the parameter it is about.

@@ -52,6 +52,7 @@ pub(super) fn load(
                     name: data.name.clone(),
                     tunes: data.tunes,
                     dataset,
+                    files: source.files.iter().flatten().cloned().collect(),
                     streamed: streamed.then_some(source),
                 });
             }

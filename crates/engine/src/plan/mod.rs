@@ -151,6 +151,8 @@ pub(crate) struct PlannedData {
     /// Whether it only settles grids.
     pub(crate) tunes: bool,
     pub(crate) dataset: Dataset,
+    /// The files it is from.
+    pub(crate) files: Vec<PathBuf>,
     /// To read the embeddings again, if they were not kept.
     pub(crate) streamed: Option<DataSource>,
 }

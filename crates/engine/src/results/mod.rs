@@ -11,7 +11,7 @@ mod tables;
 mod units;
 
 pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
-pub use self::record::{HostRecord, LibraryRecord, MetricRecord, RunRecord};
+pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};

@@ -53,7 +53,10 @@ pub struct RunRecord {
     pub memory_bytes: u64,
     /// The machine.
     pub host: HostRecord,
-    /// BLAKE3 of every file that results depend on.
+    /// The data, by name.
+    #[serde(default)]
+    pub data: BTreeMap<String, DataRecord>,
+    /// BLAKE3 of every other file that results depend on.
     pub inputs: BTreeMap<String, String>,
     /// Every library that was loaded.
     pub libraries: Vec<LibraryRecord>,
@@ -93,6 +96,15 @@ pub struct HostRecord {
     pub arch: String,
     /// How many threads it runs at the same time.
     pub cores: usize,
+}
+
+/// A data set that was read.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DataRecord {
+    /// The files it is from; none if it was made up.
+    pub files: Vec<String>,
+    /// Hash of what was read from them: embeddings, true sets, trials and identifiers.
+    pub blake3: String,
 }
 
 /// A library that was loaded.
@@ -158,6 +170,14 @@ impl RunRecord {
                 arch: std::env::consts::ARCH.to_owned(),
                 cores: cores(),
             },
+            data: plan
+                .data
+                .iter()
+                .map(|data| {
+                    let files = data.files.iter().map(|file| file.display().to_string()).collect();
+                    (data.name.clone(), DataRecord { files, blake3: data.dataset.content.clone() })
+                })
+                .collect(),
             inputs: BTreeMap::new(),
             libraries: libraries.collect(),
             started: now(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compflow_api::{Embeddings, Evaluation, Flags, Kind, Rows, Sets, Space};
+use compflow_api::{Embeddings, Evaluation, Flags, Rows, Sets, Space};
 
 use super::record::RunRecord;
 use super::statistics::mean;
@@ -12,7 +12,7 @@ use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::dataset::Keep;
 use crate::error::{Error, Result};
-use crate::files::{display, plain};
+use crate::files::display;
 use crate::observer::Observer;
 use crate::pipeline::{Pipeline, Variables};
 use crate::plan::checker::Checker;
@@ -95,32 +95,26 @@ impl<'r> RecordedRun<'r> {
         let mut problems = Vec::new();
         let mut checker =
             Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems };
-        let source = checker.open(data, self.record.seed, &BTreeSet::new());
+        // What evaluators want to see once more.
+        let evaluators = checker.evaluators(&self.pipeline.contents.evaluators);
+        let wanted = evaluators.iter().flat_map(|evaluator| &evaluator.shared.recipe.columns);
+        let further: BTreeSet<&str> = wanted.map(String::as_str).filter(|name| *name != "id").collect();
+        checker.problems.clear();
+        let source = checker.open(data, self.record.seed, &further);
         // Files that are missing are problems, and leave a source of none.
         let Some(source) = source.filter(|_| problems.is_empty()) else {
             let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
             return Err(Error::data(texts.join("; ")));
         };
-        if data.path.is_none() && !self.has_library_of(&data.loader.component) {
-            let loader = &data.loader.component;
-            return Err(Error::data(format!("the library of the loader `{loader}` has changed since the run")));
-        }
-        for file in source.files.iter().flatten() {
-            let hash = self.factory.inputs.hash(file, &self.factory.cancel);
-            let hash = hash.map_err(|error| Error::data(plain(&error)))?;
-            if self.record.inputs.get(&file.display().to_string()).is_some_and(|recorded| *recorded != hash) {
-                return Err(Error::data(format!("{} has changed since the run", display(file))));
+        let dataset = source.read(Keep::Matrix, &self.factory, cores(), self.factory.memory)?;
+        match self.record.data.get(name) {
+            Some(recorded) if recorded.blake3 != dataset.content => {
+                let files: Vec<String> = source.files.iter().flatten().map(|file| display(file)).collect();
+                let what = if files.is_empty() { format!("data `{name}`") } else { files.join(", ") };
+                Err(Error::data(format!("{what} has changed since the run")))
             }
+            _ => Ok(dataset),
         }
-        source.read(Keep::Matrix, &self.factory, cores(), self.factory.memory)
-    }
-
-    /// Whether a loader that makes data up is the one that did.
-    fn has_library_of(&self, loader: &str) -> bool {
-        let registry = &self.factory.registry;
-        let file = registry.find(Kind::Loader, loader).ok().map(|entry| &registry.libraries[entry.library]);
-        let hash = file.and_then(|file| file.hash().ok());
-        self.record.libraries.iter().any(|library| Some(library.blake3.as_str()) == hash)
     }
 
     /// The mean scores of the trivial clusterings by metric, with the run's own evaluators.

@@ -174,6 +174,11 @@ fn differences(a: &Results, b: &Results) -> Vec<String> {
             notes.push(format!("only in {folder}: {}", names.join(", ")));
         }
     }
+    for (name, data) in &a.record.data {
+        if b.record.data.get(name).is_some_and(|other| other.blake3 != data.blake3) {
+            notes.push(format!("warning: data `{name}` had other content in {}", b.folder.display()));
+        }
+    }
     for (path, hash) in &a.record.inputs {
         let name = |path: &str| std::path::Path::new(path).file_name().map(std::ffi::OsStr::to_owned);
         let others: Vec<&String> =

@@ -75,7 +75,8 @@ fn libraries(record: &RunRecord) -> Markup {
 
 fn inputs(record: &RunRecord) -> Markup {
     html! {
-        ul { @for (path, hash) in &record.inputs {
+        @let data = record.data.values().flat_map(|data| data.files.iter().map(|file| (file, &data.blake3)));
+        ul { @for (path, hash) in data.chain(&record.inputs) {
             @let name = std::path::Path::new(path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
             li { span title=(path) { (name) } " " code.muted title=(hash) { (start(hash)) } }
         } }
