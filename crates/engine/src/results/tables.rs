@@ -1,6 +1,8 @@
 //! The tables of a run, as Polars dataframes written to Parquet.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::BufWriter;
 use std::ops::Range;
 use std::path::Path;
 
@@ -22,37 +24,49 @@ use crate::run::row::Row;
 pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<()> {
     let assignments = Assignments::new(plan, rows);
     let parts = assignments.parts();
-    let mut tables: Vec<(&str, Parts<'_>)> = vec![
-        ("runs", once(|| runs(plan, rows))),
-        ("metrics", once(|| metrics(plan, rows))),
-        ("summary", once(|| summary(entries))),
-        ("assignments", Box::new(parts.iter().map(|part| assignments.table(part)))),
-        ("clusters", once(|| clusters(plan, rows))),
-        ("traces", once(|| traces(plan, rows))),
-        ("singletons", once(|| singletons(plan, rows))),
+    let mut tables: Vec<(&str, Writing<'_>)> = vec![
+        ("runs", whole(|| runs(plan, rows))),
+        ("metrics", whole(|| metrics(plan, rows))),
+        ("summary", whole(|| summary(entries))),
+        ("assignments", Box::new(|file| write_parts(file, parts.iter().map(|part| assignments.table(part))))),
+        ("clusters", whole(|| clusters(plan, rows))),
+        ("traces", whole(|| traces(plan, rows))),
+        ("singletons", whole(|| singletons(plan, rows))),
     ];
     if plan.setting.memberships {
-        tables.push(("memberships", Box::new(parts.iter().map(|part| assignments.memberships(part)))));
+        let write: Writing<'_> =
+            Box::new(|file| write_parts(file, parts.iter().map(|part| assignments.memberships(part))));
+        tables.push(("memberships", write));
     }
-    let mut staged = Vec::new();
-    for (name, mut parts) in tables {
-        let written = Staged::write(&folder.join(format!("{name}.parquet")), true, |file| {
-            write_parts(file, &mut parts).map_err(std::io::Error::other)
-        });
-        staged.push((name, written.map_err(|error| unwritable(folder, name, &error))?));
-    }
+    let stage = |(name, write): (&'static str, Writing<'_>)| {
+        let path = folder.join(format!("{name}.parquet"));
+        let staged = Staged::write(&path, true, |file| write(file).map_err(std::io::Error::other));
+        Ok((name, staged.map_err(|error| unwritable(folder, name, &error))?))
+    };
+    // One takes as long as all others together, and all wait for the disk.
+    let staged: Vec<Result<(&str, Staged)>> = std::thread::scope(|scope| {
+        let writers: Vec<_> = tables.into_iter().map(|table| scope.spawn(|| stage(table))).collect();
+        let panicked = |_| Err(Error::run("compflow itself panicked while it wrote a table; please report this"));
+        writers.into_iter().map(|writer| writer.join().unwrap_or_else(panicked)).collect()
+    });
+    let staged = staged.into_iter().collect::<Result<Vec<_>>>()?;
     let commit = |(name, staged): (_, Staged)| staged.commit().map_err(|error| unwritable(folder, name, &error));
     staged.into_iter().try_for_each(commit)
 }
 
-/// A table in parts with the same columns, at least one, each made when it is written.
-type Parts<'a> = Box<dyn Iterator<Item = PolarsResult<DataFrame>> + 'a>;
+/// Makes a table and writes it.
+type Writing<'a> = Box<dyn FnOnce(&mut BufWriter<&File>) -> PolarsResult<()> + Send + 'a>;
 
-fn once<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + 'a) -> Parts<'a> {
-    Box::new(std::iter::once_with(table))
+/// A table that is made as a whole.
+fn whole<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + Send + 'a) -> Writing<'a> {
+    Box::new(|file| write_parts(file, std::iter::once_with(table)))
 }
 
-fn write_parts(file: &mut impl std::io::Write, parts: &mut Parts<'_>) -> PolarsResult<()> {
+/// Writes a table in parts with the same columns, at least one, each made when it is written.
+fn write_parts(
+    file: &mut BufWriter<&File>,
+    parts: impl Iterator<Item = PolarsResult<DataFrame>>,
+) -> PolarsResult<()> {
     let mut writer = None;
     for part in parts {
         let part = part?;
