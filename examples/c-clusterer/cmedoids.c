@@ -60,10 +60,9 @@ static uint64_t bytes_for(const Params *params, uint64_t rows, uint64_t dim, uin
   return compflow_add(bytes, compflow_add(compflow_times(pairs, 8), compflow_times(params->max_iter, 8)));
 }
 
-static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
-                      uint64_t *bytes) {
+static int32_t memory(void *instance, const CompflowShape *shape, const CompflowHost *host, uint64_t *bytes) {
   (void)host;
-  *bytes = bytes_for(instance, rows, dim, degree);
+  *bytes = bytes_for(instance, shape->rows, shape->dim, shape->degree);
   return COMPFLOW_STATUS_OK;
 }
 
@@ -141,6 +140,13 @@ static int32_t assign(Run *run, double *objective) {
   return COMPFLOW_STATUS_OK;
 }
 
+/* Whether an example is the medoid of another cluster; of equal examples it could be. */
+static int is_taken(const Run *run, uint64_t row, uint64_t medoid) {
+  for (uint64_t other = 0; other < run->k; other++)
+    if (other != medoid && run->medoids[other] == row) return 1;
+  return 0;
+}
+
 /* Makes the member that is nearest to all others the medoid of its own examples; `*moved` says whether any changed. */
 static int32_t move(Run *run, int *moved) {
   *moved = 0;
@@ -148,7 +154,7 @@ static int32_t move(Run *run, int *moved) {
     double best = INFINITY;
     uint64_t chosen = run->medoids[medoid];
     for (uint64_t row = 0; row < run->n; row++) {
-      if (run->labels[row] != medoid) continue;
+      if (run->labels[row] != medoid || is_taken(run, row, medoid)) continue;
       if (compflow_cancelled(run->host)) return COMPFLOW_STATUS_CANCELLED;
       double sum = 0;
       for (uint64_t other = 0; other < run->n && sum < best; other++)

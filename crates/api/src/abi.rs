@@ -8,8 +8,8 @@
 //!   threads at once.
 //! - *Panics.* No call unwinds into its caller: a panic (or C++ exception) is caught where it happens, reported
 //!   through [`RawHost::error`] and returned as [`STATUS_ERROR`].
-//! - *Growth.* Structures that begin with `size` grow at the end only, by whole fields. `size` is what the maker of the
-//!   value was compiled with; a reader looks at a later field only if `size` covers it, and a writer of a result
+//! - *Growth.* Structures that begin with `size` grow at the end only, by multiples of eight bytes and without padding: what
+//!   is left over is a reserved field. `size` is what the maker of the value was compiled with; a reader looks at a later field only if `size` covers it, and a writer of a result
 //!   assigns a later field only if the `size` that it was handed covers it. Nobody ever copies a whole structure over
 //!   one that the other side allocated. Structures without `size` never change.
 //! - *Reserved* fields are zero; another value is refused.
@@ -58,6 +58,8 @@ pub const ERROR_PARAMETER: u32 = 1;
 pub const ERROR_DATA: u32 = 2;
 /// [`RawError::code`]: the work would take more than [`RawHost::memory`].
 pub const ERROR_BUDGET: u32 = 3;
+/// [`RawError::code`]: the work was cancelled. The status says so as well: this is for who hands errors on.
+pub const ERROR_CANCELLED: u32 = 5;
 /// [`RawError::code`]: the source lacks a column that was asked for; [`RawError::parameter`] is its name in the request.
 pub const ERROR_COLUMN: u32 = 4;
 
@@ -70,8 +72,8 @@ pub const KIND_CLUSTERER: u32 = 3;
 /// [`RawComponent::kind`]: scores; its methods are [`RawEvaluatorMethods`].
 pub const KIND_EVALUATOR: u32 = 4;
 
-/// The half of [`RawComponent::flags`] that must be understood: a component with an unknown flag in it is refused. An
-/// unknown flag in the other half is ignored.
+/// The half of [`RawComponent::flags`] that must be understood: a component with an unknown flag in it is refused, and so is
+/// one of an unknown kind; the others of its library are not. An unknown flag in the other half is ignored.
 pub const FLAGS_TO_UNDERSTAND: u64 = 0xffff_ffff;
 
 /// [`RawComponent::flags`]: a clusterer that cannot work without a composer if the degree is above 1.
@@ -215,7 +217,8 @@ pub struct RawComponent {
     pub size: u32,
     /// One of the `KIND_*`.
     pub kind: u32,
-    /// Any of the `NEEDS_*`, `HAS_*` and others that say so: what holds for every instance. See [`FLAGS_TO_UNDERSTAND`].
+    /// Any of the `NEEDS_*`, `HAS_*` and others that say so: what holds for every instance. See [`FLAGS_TO_UNDERSTAND`]. A flag
+    /// that stands for a function is set if and only if the function is there.
     pub flags: u64,
     /// The name that pipeline files use: lower case, unique among components of its kind.
     pub name: RawStr,
@@ -280,7 +283,8 @@ pub struct RawHost {
     pub version: RawStr,
     /// Passed to every function below.
     pub ctx: *mut c_void,
-    /// Takes a problem; the callee returns [`STATUS_ERROR`] afterwards.
+    /// Takes a problem. The callee returns [`STATUS_ERROR`] afterwards; if it returns [`STATUS_OK`], it has failed all the
+    /// same.
     pub error: ErrorFn,
     /// Takes a line for the user, with one of the `LOG_*`.
     pub log: unsafe extern "C" fn(ctx: *mut c_void, level: u32, text: RawStr),
@@ -393,8 +397,8 @@ pub struct RawComposerMethods {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// The only dimension it works for; 0 if it works for all.
-    pub dim: Option<unsafe extern "C" fn(instance: *mut c_void) -> u64>,
+    /// Writes the only dimension it works for; 0 if it works for all.
+    pub dim: Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost, dim: *mut u64) -> i32>,
     /// `out[i] = g(left[i], right[i])`; every number of `out` is written.
     pub compose: Option<
         unsafe extern "C" fn(
@@ -495,8 +499,9 @@ pub struct RawTask {
     pub preferences: *const f32,
     /// How much each example counts, `rows` numbers of at least 0; null if all count the same.
     pub weights: *const f32,
-    /// The further columns that the instance asked for, a row per example; borrowed, not to be released. Null if it
-    /// asked for none.
+    /// The further columns that the instance asked for, under the names that it asked for, a row per example: Arrow's `l`
+    /// (64-bit integers), `g` (64-bit floats, NaN where the source has none) or `U` (texts with 64-bit offsets), without
+    /// nulls. Borrowed, not to be released. Null if it asked for none.
     pub columns: *const RawTable,
     /// Passed to `pass`.
     pub ctx: *mut c_void,
@@ -529,12 +534,13 @@ pub struct RawClustering {
     pub objective: f64,
     /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
     /// `degree` members and empty only with [`ASSIGNS_NONE`]; optional `memberships` `fixed_size_list<f32>`, one per
-    /// singleton; further columns, kept under their names: `list<u32>` of ascending members, `f64` (NaN counts as
-    /// null), `i64`, `bool`, `utf8`.
+    /// singleton; further columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own,
+    /// which are kept as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all
+    /// tables lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
     pub assignments: RawTable,
     /// A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
-    /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
-    /// ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
+    /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different (a composition is
+    /// folded in ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
     /// (already normalised where it normalises).
     pub clusters: RawTable,
     /// A row per iteration: `objective` `f64`. May be left released.
@@ -549,6 +555,20 @@ pub struct RawClustering {
     pub singletons: RawTable,
 }
 
+/// How large a task is.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawShape {
+    /// Size of this structure.
+    pub size: u32,
+    /// Largest composition considered; at least 1.
+    pub degree: u32,
+    /// Number of examples.
+    pub rows: u64,
+    /// Length of an embedding.
+    pub dim: u64,
+}
+
 /// Methods of [`KIND_CLUSTERER`].
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -557,14 +577,12 @@ pub struct RawClustererMethods {
     pub size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Writes how many bytes `cluster` would allocate, 0 if it cannot tell. The host refuses the work if that is more than
-    /// the budget. May be null.
+    /// Writes how many bytes `cluster` would allocate for a task of this shape with the threads of `host`, 0 if it cannot
+    /// tell. The host refuses the work if that is more than the budget. May be null.
     pub memory: Option<
         unsafe extern "C" fn(
             instance: *mut c_void,
-            rows: u64,
-            dim: u64,
-            degree: u32,
+            shape: *const RawShape,
             host: *const RawHost,
             bytes: *mut u64,
         ) -> i32,

@@ -24,6 +24,7 @@ pub use stream::Stream;
 pub(crate) use stream::table_schema;
 pub(crate) use view::View;
 
+use crate::float_env::with_default_floats;
 use crate::{Result, Sets};
 
 /// `struct ArrowSchema` of the Arrow C data interface: a type. Released on drop.
@@ -110,7 +111,7 @@ macro_rules! released_on_drop {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
                     // SAFETY: the interface has the owner of a structure call `release`, once: it sets itself to null.
-                    unsafe { release(self) };
+                    with_default_floats(|| unsafe { release(self) });
                 }
             }
         }

@@ -11,12 +11,11 @@ use crate::{Composer, Embeddings, Error, Result, Rows, Services, Sets, Space, co
 
 /// Finds groups, and which of them are unions of others.
 pub trait Clusterer: Send + Sync {
-    /// How many bytes [`cluster`](Self::cluster) would allocate for `rows` examples of length `dim`; 0 if it cannot
-    /// tell. The host refuses work that would take more than the budget.
+    /// How many bytes [`cluster`](Self::cluster) would allocate for a task of this shape; 0 if it cannot tell. The host refuses work that would take more than the budget.
     ///
     /// # Errors
     /// If it should be able to tell, and is not.
-    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, _shape: Shape, _services: &Services<'_>) -> Result<u64> {
         Ok(0)
     }
 
@@ -42,6 +41,17 @@ pub trait Clusterer: Send + Sync {
     fn cluster_stream(&self, _task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
         Err(Error::new("cannot read the examples batch by batch"))
     }
+}
+
+/// How large a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of examples.
+    pub rows: usize,
+    /// Length of an embedding.
+    pub dim: usize,
+    /// Largest composition considered, at least 1.
+    pub degree: usize,
 }
 
 /// What a clusterer is given.
@@ -128,6 +138,11 @@ impl<'a> Task<'a> {
     /// If it did not, or the data lacks it.
     pub fn column(&self, name: &str) -> Result<&'a Column> {
         find_column(self.columns, name)
+    }
+
+    /// How large it is.
+    pub fn shape(&self) -> Shape {
+        Shape { rows: self.embeddings.len(), dim: self.embeddings.dim(), degree: self.degree }
     }
 
     /// The examples as points of the space.
@@ -294,6 +309,10 @@ impl Clustering {
             require(set.len() == exemplars.len() && exemplars.iter().all(|&row| (row as usize) < rows), &|| {
                 format!("the exemplars {exemplars:?} of cluster {set:?} are not one example per member")
             })?;
+            let distinct: HashSet<&u32> = exemplars.iter().collect();
+            require(distinct.len() == exemplars.len(), &|| {
+                format!("the exemplars {exemplars:?} of cluster {set:?} are not all different")
+            })?;
         }
         require([0, clusters * dim].contains(&self.centroids.len()), &|| {
             format!("{} numbers are not {clusters} centroids of length {dim}", self.centroids.len())
@@ -306,7 +325,8 @@ impl Clustering {
             format!("{} memberships are not equally many for {rows} examples", self.memberships.len())
         })?;
         let width = self.memberships.len().checked_div(rows).unwrap_or(0);
-        let members = self.clusters.values().iter().max().map_or(0, |most| *most as usize + 1);
+        let numbered = self.clusters.values().iter().chain(&self.singletons.numbers);
+        let members = numbered.max().map_or(0, |most| *most as usize + 1);
         require(self.memberships.is_empty() || members <= width, &|| {
             format!("{width} memberships per example are too few for clusters numbered up to {}", members - 1)
         })?;

@@ -31,6 +31,8 @@ pub struct ForeignLibrary {
     pub version: String,
     /// Its components.
     pub components: Vec<ForeignComponent>,
+    /// Components that a newer compflow would understand, and why this one does not.
+    pub refused: Vec<Error>,
 }
 
 impl ForeignLibrary {
@@ -54,14 +56,25 @@ impl ForeignLibrary {
             }
             let components = slice(raw.components, raw.component_count)
                 .map_err(|error| error.context("the library's list of components"))?;
-            let library = Self {
+            let mut library = Self {
                 name: text(raw.name)?.to_owned(),
                 version: text(raw.version)?.to_owned(),
-                components: components
-                    .iter()
-                    .map(|&component| ForeignComponent::from_raw(component))
-                    .collect::<Result<_>>()?,
+                components: Vec::new(),
+                refused: Vec::new(),
             };
+            for &component in components {
+                match ForeignComponent::beyond_this_version(component)? {
+                    Some(reason) => library.refused.push(reason),
+                    None => library.components.push(ForeignComponent::from_raw(component)?),
+                }
+            }
+            for (at, component) in library.components.iter().enumerate() {
+                let same =
+                    |earlier: &ForeignComponent| (earlier.kind, earlier.name) == (component.kind, component.name);
+                if library.components[..at].iter().any(same) {
+                    return Err(Error::new(format!("the library has two components: {component:?}")));
+                }
+            }
             for ForeignComponent { kind, name, schema, .. } in &library.components {
                 let about = |error: Error| error.context(format!("the parameter schema of {kind} `{name}`"));
                 let schema: serde_json::Value = serde_json::from_str::<serde_json::Map<_, _>>(schema)
@@ -106,6 +119,22 @@ impl fmt::Debug for ForeignComponent {
 }
 
 impl ForeignComponent {
+    /// Why a component is one for a newer compflow, if so.
+    ///
+    /// # Safety
+    /// As for [`from_raw`](Self::from_raw).
+    unsafe fn beyond_this_version(pointer: *const RawComponent) -> Result<Option<Error>> {
+        // SAFETY: the caller vouches for the pointer, and its texts live as long as the descriptor.
+        let (raw, name) = unsafe {
+            let raw = read_sized(pointer)?;
+            (raw, text(raw.name)?)
+        };
+        let Some(kind) = Kind::from_raw(raw.kind) else {
+            return Ok(Some(Error::new(format!("component `{name}` is of the unknown kind {}", raw.kind))));
+        };
+        Ok(Flags::from_raw(raw.flags).err().map(|error| error.context(format!("{kind} `{name}`"))))
+    }
+
     /// # Safety
     /// `pointer` is null or a descriptor that lives as long as the process.
     pub(crate) unsafe fn from_raw(pointer: *const RawComponent) -> Result<Self> {
@@ -126,6 +155,25 @@ impl ForeignComponent {
         }
         // SAFETY: the methods are of the type that the kind says, and live as long as the descriptor.
         unsafe {
+            if kind == Kind::Composer {
+                let methods = read_sized::<RawComposerMethods>(raw.methods.cast()).map_err(about)?;
+                let (gradients, sets) =
+                    (flags.contains(Flags::HAS_GRADIENTS), flags.contains(Flags::COMPOSES_SETS));
+                for (what, declared, there) in [
+                    ("vjp", gradients, methods.vjp.is_some()),
+                    ("compose_sets", sets, methods.compose_sets.is_some()),
+                    ("compose_sets_vjp", sets && gradients, methods.compose_sets_vjp.is_some()),
+                ] {
+                    if declared != there {
+                        let text = if there {
+                            "has the function, and its flags do not say so"
+                        } else {
+                            "lacks the function"
+                        };
+                        return Err(about(Error::new(format!("`{what}`: {text}"))));
+                    }
+                }
+            }
             let reserved = match kind {
                 Kind::Loader => read_sized::<RawLoaderMethods>(raw.methods.cast()).map(|methods| methods.reserved),
                 Kind::Composer => {

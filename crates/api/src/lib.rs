@@ -138,11 +138,14 @@ mod space;
 
 #[doc(hidden)]
 pub use inventory;
+/// For the engine, which asks a library for its descriptor.
+#[doc(hidden)]
+pub use raw::collect_problem;
 
 #[cfg(feature = "arrow")]
 pub use arrow::{BatchReader, Batches};
 pub use arrow::{Column, Stream, Table};
-pub use clusterer::{Clusterer, Clustering, Diagnostics, Singletons, StreamTask, Task};
+pub use clusterer::{Clusterer, Clustering, Diagnostics, Shape, Singletons, StreamTask, Task};
 pub use component::{Component, Flags, Kind, NoParams};
 pub use composer::{Composer, compose_sets, compose_sets_vjp};
 pub use embeddings::Embeddings;

@@ -42,6 +42,7 @@ grows! {
     RawComposerMethods "the methods of a composer" 48 []
     RawTask "the task" 96 []
     RawClustererMethods "the methods of a clusterer" 32 []
+    RawShape "the shape of a task" 24 []
     RawMetric "a metric" 48 []
     RawEvaluation "the evaluation" 96 []
     RawEvaluatorMethods "the methods of an evaluator" 24 []
@@ -219,7 +220,7 @@ pub(crate) unsafe fn copy_problem(raw: *const RawError) -> Problem {
 ///
 /// # Safety
 /// `sink_ctx` points to a `Vec<Problem>` that nobody else uses meanwhile; `raw` is valid for the call.
-pub(crate) unsafe extern "C" fn collect_problem(sink_ctx: *mut c_void, raw: *const RawError) {
+pub unsafe extern "C" fn collect_problem(sink_ctx: *mut c_void, raw: *const RawError) {
     // SAFETY: the caller vouches for both.
     unsafe { (*sink_ctx.cast::<Vec<Problem>>()).push(copy_problem(raw)) };
 }
@@ -230,6 +231,15 @@ pub(crate) unsafe extern "C" fn collect_problem(sink_ctx: *mut c_void, raw: *con
 /// `sink` takes `sink_ctx`.
 pub(crate) unsafe fn hand_error(error: &Error, sink: ErrorFn, sink_ctx: *mut c_void) -> i32 {
     if *error == Error::Cancelled {
+        let raw = RawError {
+            size: size_of::<RawError>() as u32,
+            code: ERROR_CANCELLED,
+            parameter: lend_optional(None),
+            text: lend("cancelled"),
+            help: lend_optional(None),
+        };
+        // SAFETY: the caller vouches for the sink; the problem is lent for the call.
+        unsafe { sink(sink_ctx, &raw) };
         return STATUS_CANCELLED;
     }
     for Problem { code, parameter, text, help } in error.problems() {
@@ -249,7 +259,7 @@ pub(crate) unsafe fn hand_error(error: &Error, sink: ErrorFn, sink_ctx: *mut c_v
 /// What a status stands for, with the problems that were collected.
 pub(crate) fn status_result(status: i32, problems: Vec<Problem>) -> Result<()> {
     match status {
-        STATUS_OK => Ok(()),
+        STATUS_OK if problems.is_empty() => Ok(()),
         STATUS_CANCELLED => Err(Error::Cancelled),
         status if problems.is_empty() => {
             Err(Error::new(format!("failed with status {status} without saying why")))

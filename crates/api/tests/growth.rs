@@ -93,7 +93,7 @@ fn transcript(library: &ForeignLibrary) -> String {
 
     let clusterer: ForeignClusterer = make(library, "halves");
     say("flags", &(clusterer.flags().unwrap(), clusterer.columns().unwrap(), clusterer.streams().unwrap()));
-    say("memory", &clusterer.memory(10, 4, 3).unwrap());
+    say("memory", &clusterer.memory(Shape { rows: 10, dim: 4, degree: 3 }, &Services::none()).unwrap());
     let values = [1.0, 0.5, -1.0, 0.25, 3.0, 1.0];
     let truth = Sets::from_iter([vec![0], vec![0, 1], vec![]]);
     let columns: Table = vec![

@@ -82,6 +82,7 @@ fn all() -> Vec<Structure> {
         RawClustering {
             size, converged, iterations, objective, assignments, clusters, trace, scalars, resolved, singletons
         }
+        RawShape { size, degree, rows, dim }
         RawClustererMethods { size, reserved, memory, cluster, streams }
         RawMetric { size, unit, name, least, most, larger_is_better, reserved }
         RawEvaluation {
@@ -100,7 +101,7 @@ macro_rules! constants {
 fn all_constants() -> Vec<(&'static str, i128, usize)> {
     constants! {
         ABI_VERSION MIN_LIBRARY_SIZE MIN_COMPONENT_SIZE MAX_COMPONENTS STATUS_OK STATUS_ERROR STATUS_CANCELLED
-        ERROR_INTERNAL ERROR_PARAMETER ERROR_DATA ERROR_BUDGET ERROR_COLUMN KIND_LOADER KIND_COMPOSER KIND_CLUSTERER
+        ERROR_INTERNAL ERROR_PARAMETER ERROR_DATA ERROR_BUDGET ERROR_COLUMN ERROR_CANCELLED KIND_LOADER KIND_COMPOSER KIND_CLUSTERER
         KIND_EVALUATOR FLAGS_TO_UNDERSTAND NEEDS_COMPOSER NEEDS_TRUTH NEEDS_GRADIENTS NEEDS_PATH NEEDS_EMBEDDINGS
         ASSIGNS_NONE HAS_GRADIENTS IS_ASSOCIATIVE COMPOSES_SETS USES_WEIGHTS NORMALIZE_NONE NORMALIZE_L2
         DISTANCE_SQEUCLIDEAN DISTANCE_EUCLIDEAN LOG_DEBUG LOG_INFO LOG_WARN UNIT_NUMBER UNIT_SHARE UNIT_COUNT

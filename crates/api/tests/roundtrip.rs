@@ -153,7 +153,8 @@ fn everything() -> Clustering {
 }
 
 impl Clusterer for TestClusterer {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, degree } = shape;
         self.0.act()?;
         Ok((100 * rows + 10 * dim + degree) as u64)
     }
@@ -283,8 +284,11 @@ fn a_descriptor_says_what_the_component_is() {
 #[test]
 fn a_clustering_crosses_whole_both_ways() {
     with_task(|task| assert_eq!(clusterer("fine").cluster(task, &Services::none()).unwrap(), everything()));
-    assert_eq!(clusterer("fine").memory(3, 2, 1), Ok(321));
-    assert_eq!(clusterer("fail").memory(3, 2, 1), Err(Error::new("cannot")));
+    assert_eq!(clusterer("fine").memory(Shape { rows: 3, dim: 2, degree: 1 }, &Services::none()), Ok(321));
+    assert_eq!(
+        clusterer("fail").memory(Shape { rows: 3, dim: 2, degree: 1 }, &Services::none()),
+        Err(Error::new("cannot"))
+    );
     assert_eq!(clusterer("fail").streams(), Err(Error::new("cannot")));
 }
 
@@ -505,12 +509,13 @@ fn a_flag_that_must_be_understood_and_is_not_refuses_the_component() {
         let mut raw = Registration::clusterer::<TestClusterer>().describe();
         raw.flags |= flags;
         // SAFETY: kept, so it lives as long as the process.
-        unsafe { ForeignLibrary::from_raw(library(keep(raw), 1)) }.map(|library| library.components.len())
+        unsafe { ForeignLibrary::from_raw(library(keep(raw), 1)) }.unwrap()
     };
-    assert_eq!(with_flags(1 << 60), Ok(1));
-    let refused = with_flags(1 << 30).unwrap_err().to_string();
+    assert_eq!((with_flags(1 << 60).components.len(), with_flags(1 << 60).refused.len()), (1, 0));
+    let refused = with_flags(1 << 30);
+    assert_eq!((refused.components.len(), refused.refused.len()), (0, 1));
     assert_eq!(
-        refused,
+        refused.refused[0].to_string(),
         "clusterer `c`: has flags 0x40000000 that this compflow does not understand: it needs a newer one"
     );
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::cancel::Cancel;
 
@@ -37,9 +38,17 @@ pub(crate) fn hash_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The hashes of the files that results depend on, each computed once. Clones are the same list.
+/// The hashes of the files that results depend on, each computed once unless the file changes. Clones are the same list.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, String>>>);
+pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, Input>>>);
+
+/// A file as it was when it was hashed.
+#[derive(Debug, Clone)]
+struct Input {
+    hash: String,
+    length: u64,
+    modified: Option<SystemTime>,
+}
 
 impl Inputs {
     /// The hash of a file, which from now on counts as an input.
@@ -47,18 +56,21 @@ impl Inputs {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn hash(&self, path: &Path, cancel: &Cancel) -> io::Result<String> {
+        let metadata = std::fs::metadata(path)?;
+        let (length, modified) = (metadata.len(), metadata.modified().ok());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hash) = known.get(path) {
-            return Ok(hash.clone());
+        if let Some(input) = known.get(path).filter(|input| (input.length, input.modified) == (length, modified)) {
+            return Ok(input.hash.clone());
         }
         let hash = hash_file(path, cancel)?;
-        known.insert(path.to_owned(), hash.clone());
+        known.insert(path.to_owned(), Input { hash: hash.clone(), length, modified });
         Ok(hash)
     }
 
     /// All inputs so far.
     pub(crate) fn all(&self) -> BTreeMap<PathBuf, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(path, input)| (path.clone(), input.hash.clone())).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Mean shift: as many clusters as the density of the examples has modes.
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Result, Services, Task, register};
+use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Result, Services, Shape, Task, register};
 use ndarray::{Array1, ArrayView2, Axis};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,13 +38,14 @@ impl Component for Shift {
 }
 
 impl Clusterer for Shift {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         Ok((rows as u64).saturating_mul((dim as u64).saturating_mul(8).saturating_add(4)))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
-        services.require_memory(self.memory(n, dim, task.degree)?, "cluster fewer examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "cluster fewer examples")?;
         let points = task.points();
         let points = ArrayView2::from_shape((n, dim), &points)?.mapv(f64::from);
         let near = f64::from(self.0.bandwidth).powi(2);

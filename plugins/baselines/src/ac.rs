@@ -37,7 +37,9 @@ mod naive;
 mod reference;
 mod spanning_tree;
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Error, Result, Services, Sets, Task, register};
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Error, Result, Services, Sets, Shape, Task, register,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +141,8 @@ impl Component for Ac {
 }
 
 impl Clusterer for Ac {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         let state = match self.linkage {
             Linkage::Ward => Centroids::memory(rows, dim),
             Linkage::Single => spanning_tree::memory(rows, dim),
@@ -163,7 +166,7 @@ impl Clusterer for Ac {
                  examples"
             }
         };
-        services.require_memory(self.memory(n, dim, task.degree)?, remedy)?;
+        services.require_memory(self.memory(task.shape(), services)?, remedy)?;
 
         let points = task.points();
         let tree = Dendrogram::new(n, self.merges(&points, dim, services)?);

@@ -24,7 +24,7 @@ mod seen;
 mod tests;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Sets, Task, register,
+    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Sets, Shape, Task, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,8 @@ impl Component for Ap {
 }
 
 impl Clusterer for Ap {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         let damping = match self.rule {
             Rule::Clusters(_) => self.damping.max(SEARCH_DAMPING),
             _ => self.damping,
@@ -137,7 +138,7 @@ impl Clusterer for Ap {
             return Err(Error::parameter("preference.k", format!("= {k} is more than the {n} examples")));
         }
         services.require_memory(
-            self.memory(n, dim, task.degree)?,
+            self.memory(task.shape(), services)?,
             "cluster fewer examples: memory grows with their number squared",
         )?;
         let workers = Workers::new(if n.saturating_mul(n) < TINY { 1 } else { services.threads })?;

@@ -24,7 +24,9 @@
 
 mod pass;
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Task, register};
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Level, Result, Services, Shape, Task, register,
+};
 use pulp::Arch;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -117,7 +119,8 @@ impl Component for Fcm {
 }
 
 impl Clusterer for Fcm {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         // The examples; memberships, their powers and, while they are made, the first ones; those returned.
         let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
         Ok(tables.saturating_add(rows.saturating_mul(self.k).saturating_mul(size_of::<f32>())) as u64)
@@ -126,7 +129,7 @@ impl Clusterer for Fcm {
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let threads = if n.saturating_mul(k).saturating_mul(dim) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
         let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(dim + 1));

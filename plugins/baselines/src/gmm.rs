@@ -15,7 +15,9 @@ mod model;
 
 use std::sync::atomic::AtomicU32;
 
-use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Host, Level, Result, Services, Task, register};
+use compflow_api::{
+    Clusterer, Clustering, Component, Diagnostics, Host, Level, Result, Services, Shape, Task, register,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
@@ -155,14 +157,15 @@ impl Component for Gmm {
 }
 
 impl Clusterer for Gmm {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         // The examples; responsibilities of this restart, of the best and, while they are made, the first ones;
         // those returned.
         let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
         let returned = rows.saturating_mul(self.k).saturating_mul(size_of::<f32>());
         // Sums of every piece, of which there are at least eight; means, covariances and factors.
         let scatter = self.k.saturating_mul(dim + self.covariance.numbers(dim)).saturating_mul(size_of::<f64>());
-        let start = start(self.k, &Services::none())?.memory(rows, dim, degree)?;
+        let start = start(self.k, services)?.memory(shape, services)?;
         Ok((tables.saturating_add(returned).saturating_add(scatter.saturating_mul(16)) as u64)
             .saturating_add(start))
     }
@@ -170,7 +173,7 @@ impl Clusterer for Gmm {
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let numbers = dim.saturating_add(self.covariance.numbers(dim));
         let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;

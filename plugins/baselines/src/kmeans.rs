@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Level, Normalize, Result, Services, Sets, Singletons, Task,
-    register,
+    Clusterer, Clustering, Component, Diagnostics, Level, Normalize, Result, Services, Sets, Shape, Singletons,
+    Task, register,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -102,7 +102,8 @@ impl Component for KMeans {
 }
 
 impl Clusterer for KMeans {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         let k = self.0.k;
         let blocks = rows.div_ceil(block_rows(rows, k.saturating_mul(dim)));
         // Of an example: the prepared copy, its norm, labels of this restart and the best, and the returned set.
@@ -119,7 +120,7 @@ impl Clusterer for KMeans {
         let Params { k, restarts, max_iter, .. } = self.0;
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        services.require_memory(self.memory(n, dim, task.degree)?, "lower `k` or the number of examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
 
         let products = n.saturating_mul(k).saturating_mul(dim);
         let threads = if products.saturating_mul(restarts) < TINY { 1 } else { services.threads };

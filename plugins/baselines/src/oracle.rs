@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, Task, register,
+    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, Shape, Task, register,
 };
 
 /// The clusterer `oracle`.
@@ -32,7 +32,8 @@ pipeline's space.
 }
 
 impl Clusterer for Oracle {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         // As many clusters as examples: centroids and sums, names, the returned sets, and the normalised points.
         Ok((rows as u64).saturating_mul(16 * dim as u64 + 64))
     }
@@ -43,7 +44,7 @@ impl Clusterer for Oracle {
         if truth.len() != n {
             return Err(Error::data(format!("{} true sets were given for {n} examples", truth.len())));
         }
-        services.require_memory(self.memory(n, dim, task.degree)?, "cluster fewer examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "cluster fewer examples")?;
         let mut names: HashMap<&[u32], u32> = HashMap::new();
         let labels: Vec<u32> = truth
             .iter()

@@ -10,8 +10,8 @@
 mod tests;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Result, Services, Sets, Task,
-    register,
+    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Result, Services, Sets, Shape,
+    Task, register,
 };
 use compflow_kernels::points::Points;
 use compflow_kernels::preference::{Preference, Rule};
@@ -161,7 +161,8 @@ impl Component for Cap {
 }
 
 impl Clusterer for Cap {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, degree } = shape;
         let size = |rows, candidates| {
             let size = Size { rows, candidates, dim, degree };
             size.memory(size.kept(self.budget))

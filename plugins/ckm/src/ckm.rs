@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
-    Result, Services, Sets, Singletons, StreamTask, Task, register,
+    Result, Services, Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::nested::explain;
 use compflow_kernels::workers::Workers;
@@ -67,7 +67,8 @@ impl Component for Ckm {
 }
 
 impl Clusterer for Ckm {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, degree } = shape;
         let Params { k, restarts, sample, stream, .. } = self.params;
         let sets = count_sets(k, degree).unwrap_or(usize::MAX);
         // The points or a batch of them; a label and the returned set of every example.
@@ -120,7 +121,7 @@ impl Ckm {
         }
         let count = count_sets(k, degree)?;
         services.require_memory(
-            self.memory(n, dim, degree)?,
+            self.memory(Shape { rows: n, dim, degree }, services)?,
             "lower `k`, the degree or `restarts`, or set `stream`",
         )?;
         let composer = match degree {

@@ -2,7 +2,7 @@
 
 use compflow_api::{
     Clusterer, Clustering, Column, Component, Diagnostics, Distance, Embeddings, Error, Flags, ForeignClusterer,
-    Level, Normalize, Result, Services, Sets, Singletons, Space, Table, Task, register,
+    Level, Normalize, Result, Services, Sets, Shape, Singletons, Space, Table, Task, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,11 +154,12 @@ impl Component for Gcr {
 }
 
 impl Clusterer for Gcr {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, degree, .. } = shape;
         // How many clusters the base will find is not known: compositions are counted when it is. Of an example: what
         // the base returns, its label, and its two sets.
         let own = (rows as u64).saturating_mul(12 + 8 + 20 + 4 * self.degree.unwrap_or(degree) as u64);
-        Ok(self.base.memory(rows, dim, degree)?.saturating_add(own))
+        Ok(self.base.memory(shape, services)?.saturating_add(own))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {

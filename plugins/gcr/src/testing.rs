@@ -2,7 +2,7 @@
 
 use compflow_api::{
     Clusterer, Clustering, Column, Component, Composer, Error, Flags, ForeignClusterer, ForeignComponent,
-    ForeignComposer, Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Task,
+    ForeignComposer, Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Shape, Task,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl Component for Given {
 }
 
 impl Clusterer for Given {
-    fn memory(&self, _rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, _shape: Shape, _services: &Services<'_>) -> Result<u64> {
         Ok(1 << 40)
     }
 

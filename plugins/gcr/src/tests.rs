@@ -2,7 +2,7 @@
 
 use compflow_api::{
     Clusterer, Clustering, Code, Column, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Kind,
-    Normalize, Result, Services, Sets, Space, Task,
+    Normalize, Result, Services, Sets, Shape, Space, Task,
 };
 use compflow_kernels::testing::examples;
 use proptest::prelude::*;
@@ -463,7 +463,7 @@ fn memory_is_that_of_the_base_and_more_and_too_many_compositions_are_refused() {
     let shop = Shop::default();
     let services = Services { host: &shop, ..Services::none() };
     let gcr = services.clusterer("gcr", r#"{"base": {"use": "given"}}"#).unwrap();
-    assert!(gcr.memory(1000, 8, 2).unwrap() > 1 << 40);
+    assert!(gcr.memory(Shape { rows: 1000, dim: 8, degree: 2 }, &Services::none()).unwrap() > 1 << 40);
 
     let values = examples::uniform(400, 2, 3);
     let sets: Vec<u32> = (0..400).collect();

@@ -121,11 +121,19 @@ unsafe fn check_below(
     if array.null_count > array.length || array.null_count < -1 {
         return Err(refuse(format!("has {} nulls among {length} values", array.null_count)));
     }
-    let Some((buffers, child_count, bits)) = shape(format).filter(|_| schema.dictionary.is_null()) else {
-        return check_dictionary(schema, array).map_err(about);
+    let Some((buffers, child_count, bits)) = shape(format) else {
+        return check_other(schema, array, end, budget).map_err(about);
     };
-    if !array.dictionary.is_null() {
-        return Err(refuse("has a dictionary that its type does not name".to_owned()));
+    if schema.dictionary.is_null() != array.dictionary.is_null() {
+        return Err(refuse("has a dictionary that its type does not name, or lacks it".to_owned()));
+    }
+    // SAFETY: the caller vouches for the pointers.
+    if let Some((types, values)) = unsafe { schema.dictionary.as_ref().zip(array.dictionary.as_ref()) } {
+        if types.is_released() || values.is_released() {
+            return Err(refuse("has a dictionary that was released".to_owned()));
+        }
+        // SAFETY: passed on to the caller.
+        unsafe { check_below(types, values, budget, 0, depth - 1) }.map_err(about)?;
     }
     if array.n_buffers != buffers || (buffers > 0 && array.buffers.is_null()) {
         return Err(refuse(format!("has {} buffers, and its type needs {buffers}", array.n_buffers)));
@@ -163,13 +171,17 @@ unsafe fn check_below(
     Ok(())
 }
 
-/// What can be said of a dictionary, or of a type that is not known here: that both sides have one, and children alike.
-fn check_dictionary(schema: &ArrowSchema, array: &ArrowArray) -> Result<()> {
-    if schema.dictionary.is_null() != array.dictionary.is_null() || schema.n_children != array.n_children {
+/// What can be said of a type that nobody here reads: that it has as many children on both sides, and no more values than
+/// there could be bits for.
+fn check_other(schema: &ArrowSchema, array: &ArrowArray, end: u64, budget: u64) -> Result<()> {
+    if schema.n_children != array.n_children {
         return Err(Error::new("schema and array are not of one type"));
     }
     if !(0..=MAX_CHILDREN).contains(&array.n_buffers) || (array.n_buffers > 0 && array.buffers.is_null()) {
         return Err(Error::new(format!("has {} buffers", array.n_buffers)));
+    }
+    if end / 8 > budget.min(isize::MAX as u64) {
+        return Err(Error::new(format!("claims {end} values, more than the memory budget holds")));
     }
     Ok(())
 }

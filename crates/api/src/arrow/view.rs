@@ -12,6 +12,8 @@ pub(crate) struct View<'a> {
     rows: usize,
     /// How many rows of every child come before the first.
     offset: usize,
+    /// Bytes that its producer was allowed to allocate.
+    budget: u64,
     columns: Vec<(&'a str, &'a ArrowSchema, &'a ArrowArray)>,
 }
 
@@ -49,6 +51,7 @@ struct Part<'a> {
     /// Position of the first in the buffers.
     first: usize,
     len: usize,
+    budget: u64,
 }
 
 impl<'a> Part<'a> {
@@ -102,7 +105,7 @@ impl<'a> Part<'a> {
         if first.checked_add(len).is_none_or(|end| end > has) {
             return Err(Error::new(format!("refers to value {first} + {len} of {has}")));
         }
-        Ok(Part { schema, array, first: array.offset as usize + first, len })
+        Ok(Part { schema, array, first: array.offset as usize + first, len, budget: self.budget })
     }
 
     /// Positions of every row's values, ascending, the first 0; and the position of the first.
@@ -176,6 +179,9 @@ impl<'a> Part<'a> {
         }
         let (offsets, first) = self.offsets(wide)?;
         let total = offsets[self.len] as usize;
+        if (first as u64).saturating_add(total as u64) > self.budget.min(isize::MAX as u64) {
+            return Err(Error::new(format!("claims {total} bytes of text, more than the memory budget holds")));
+        }
         if total > 0 && self.buffer(2).is_null() {
             return Err(Error::new("lacks a buffer"));
         }
@@ -252,6 +258,7 @@ impl<'a> View<'a> {
             let view = Self {
                 rows: table.array.length as usize,
                 offset: table.array.offset as usize,
+                budget,
                 columns: columns.collect::<Result<_>>()?,
             };
             for (at, name) in view.names().enumerate() {
@@ -275,7 +282,13 @@ impl<'a> View<'a> {
         let Some((_, schema, array)) = self.columns.iter().find(|(known, ..)| *known == name) else {
             return Ok(None);
         };
-        let part = Part { schema, array, first: array.offset as usize + self.offset, len: self.rows };
+        let part = Part {
+            schema,
+            array,
+            first: array.offset as usize + self.offset,
+            len: self.rows,
+            budget: self.budget,
+        };
         read(part).map(Some).map_err(|error| error.context(format!("the column `{name}`")))
     }
 
@@ -318,5 +331,31 @@ impl<'a> View<'a> {
     /// A column of any type that can be further.
     pub(crate) fn column(&self, name: &str) -> Result<Option<Column>> {
         self.find(name, |part| part.column())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrow::Build;
+
+    #[test]
+    fn texts_that_claim_more_than_the_budget_are_not_read() {
+        let table = Build::default().texts("name", ["ab", "c"].into_iter()).unwrap().finish(0).unwrap();
+        let read = |budget| {
+            // SAFETY: made by this crate.
+            unsafe { View::new(&table, budget) }.and_then(|view| view.texts("name"))
+        };
+        assert_eq!(read(1000).unwrap(), Some(vec!["ab".to_owned(), "c".to_owned()]));
+        // SAFETY: the second buffer of the only child holds three offsets, and nobody else looks at it.
+        unsafe {
+            let offsets = (*(*(*table.array.children)).buffers.add(1)).cast::<i64>().cast_mut();
+            offsets.add(2).write(1 << 40);
+        }
+        let error = read(1000).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the column `name`: claims 1099511627776 bytes of text, more than the memory budget holds"
+        );
     }
 }

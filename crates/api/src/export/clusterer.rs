@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::foreign::borrow_composer;
 use crate::guard::enter;
 use crate::raw::{area, borrow_sets, copy_columns, read_sized, slice, space};
-use crate::{Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, StreamTask, Task};
+use crate::{Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Shape, StreamTask, Task};
 
 /// The functions of a clusterer.
 pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClustererMethods {
@@ -26,16 +26,16 @@ pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClusterer
 
 unsafe extern "C" fn memory<C: Component + Clusterer>(
     instance: *mut c_void,
-    rows: u64,
-    dim: u64,
-    degree: u32,
+    shape: *const RawShape,
     host: *const RawHost,
     bytes: *mut u64,
 ) -> i32 {
     // SAFETY: the arguments are as `RawClustererMethods::memory` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
-            bytes.write(clusterer.memory(rows as usize, dim as usize, degree as usize)?);
+            let raw = read_sized(shape)?;
+            let shape = Shape { rows: raw.rows as usize, dim: raw.dim as usize, degree: raw.degree as usize };
+            bytes.write(with_services(host, |services| clusterer.memory(shape, services))?);
             Ok(())
         })
     }

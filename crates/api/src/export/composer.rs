@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::services::with_services;
 use crate::abi::*;
-use crate::guard::{Slot, enter};
+use crate::guard::enter;
 use crate::raw::{area, borrow_sets, slice, slice_mut};
 use crate::{Component, Composer, Embeddings, Error, Flags, Result, Sets};
 
@@ -24,10 +24,18 @@ pub(super) const fn methods<C: Component + Composer>() -> &'static RawComposerMe
     }
 }
 
-unsafe extern "C" fn dim<C: Component + Composer>(instance: *mut c_void) -> u64 {
-    // SAFETY: the pointer came from `create`.
-    let slot = unsafe { &*instance.cast::<Slot<C>>() };
-    slot.call(|composer| Ok(composer.dim())).ok().flatten().unwrap_or(0) as u64
+unsafe extern "C" fn dim<C: Component + Composer>(
+    instance: *mut c_void,
+    host: *const RawHost,
+    dim: *mut u64,
+) -> i32 {
+    // SAFETY: the arguments are as `RawComposerMethods::dim` says.
+    unsafe {
+        enter::<C>(instance, host, |composer| {
+            dim.write(composer.dim().unwrap_or(0) as u64);
+            Ok(())
+        })
+    }
 }
 
 unsafe extern "C" fn compose<C: Component + Composer>(

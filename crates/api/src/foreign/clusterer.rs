@@ -6,7 +6,7 @@ use super::services::call;
 use super::{foreign, required};
 use crate::abi::*;
 use crate::raw::{lend_columns, lend_sets};
-use crate::{Clusterer, Clustering, Error, Flags, Result, Services, Sets, StreamTask, Task};
+use crate::{Clusterer, Clustering, Error, Flags, Result, Services, Sets, Shape, StreamTask, Task};
 
 foreign! {
     /// A [`Clusterer`] of some library.
@@ -34,7 +34,7 @@ impl ForeignClusterer {
         let composer = lend_composer(task.composer)?;
         let truth = task.truth.map(lend_sets);
         let columns = lend_columns(task.columns)?;
-        let examples: Examples<'_> = task.rows;
+        let examples = Examples::new(task.rows);
         let pointer = |numbers: Option<&[f32]>| numbers.map_or(std::ptr::null(), <[f32]>::as_ptr);
         let raw = RawTask {
             size: size_of::<RawTask>() as u32,
@@ -68,13 +68,18 @@ impl ForeignClusterer {
 }
 
 impl Clusterer for ForeignClusterer {
-    fn memory(&self, rows: usize, dim: usize, degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
         let Some(memory) = self.methods.memory else { return Ok(0) };
+        let raw = RawShape {
+            size: size_of::<RawShape>() as u32,
+            degree: shape.degree.try_into().unwrap_or(u32::MAX),
+            rows: shape.rows as u64,
+            dim: shape.dim as u64,
+        };
         let mut bytes = 0;
-        let degree = degree.try_into().unwrap_or(u32::MAX);
-        call(&Services::none(), |host| {
+        call(services, |host| {
             // SAFETY: the instance is alive.
-            unsafe { memory(self.instance.raw, rows as u64, dim as u64, degree, host, &mut bytes) }
+            unsafe { memory(self.instance.raw, &raw, host, &mut bytes) }
         })?;
         Ok(bytes)
     }

@@ -6,7 +6,7 @@ use super::services::call;
 use super::{Instance, foreign, required};
 use crate::abi::*;
 use crate::raw::lend_sets;
-use crate::{Composer, Embeddings, Error, Result, Services, Sets};
+use crate::{Composer, Embeddings, Error, Flags, Result, Services, Sets};
 
 foreign! {
     /// A [`Composer`] of some library.
@@ -30,11 +30,7 @@ impl Composer for ForeignComposer {
     }
 
     fn dim(&self) -> Option<usize> {
-        // SAFETY: the instance is alive.
-        match unsafe { self.methods.dim?(self.instance.raw) } {
-            0 => None,
-            dim => Some(dim as usize),
-        }
+        self.try_dim().unwrap_or_default()
     }
 
     fn compose(
@@ -80,7 +76,7 @@ impl Composer for ForeignComposer {
     }
 
     fn composes_sets(&self) -> bool {
-        self.methods.compose_sets.is_some()
+        self.instance.component.flags.contains(Flags::COMPOSES_SETS)
     }
 
     fn sets(&self, rows: Embeddings<'_>, sets: &Sets, out: &mut [f32], services: &Services<'_>) -> Result<()> {
@@ -117,6 +113,20 @@ impl Composer for ForeignComposer {
 }
 
 impl ForeignComposer {
+    /// The only dimension it works for, if it is not made for all.
+    ///
+    /// # Errors
+    /// If it fails to say.
+    pub fn try_dim(&self) -> Result<Option<usize>> {
+        let Some(dim_of) = self.methods.dim else { return Ok(None) };
+        let mut dim = 0;
+        call(&Services::none(), |host| {
+            // SAFETY: the instance is alive.
+            unsafe { dim_of(self.instance.raw, host, &mut dim) }
+        })?;
+        Ok(Some(dim as usize).filter(|dim| *dim > 0))
+    }
+
     fn without_gradients(&self) -> Error {
         Error::new(format!("the composer `{}` has no gradients", self.instance.component.name))
     }

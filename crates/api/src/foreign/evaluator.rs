@@ -86,7 +86,7 @@ impl ForeignEvaluator {
         let (predicted, truth, clusters) =
             (lend_sets(evaluation.predicted), evaluation.truth.map(lend_sets), evaluation.clusters.map(lend_sets));
         let columns = lend_columns(evaluation.columns)?;
-        let examples: Option<Examples<'_>> = evaluation.rows;
+        let examples = evaluation.rows.map(Examples::new);
         let pointer = |sets: &Option<RawSets>| sets.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = RawEvaluation {
             size: size_of::<RawEvaluation>() as u32,
@@ -95,7 +95,8 @@ impl ForeignEvaluator {
             dim: dim as u64,
             predicted: &predicted,
             truth: pointer(&truth),
-            embeddings: examples
+            embeddings: evaluation
+                .rows
                 .and_then(|rows| rows.in_memory())
                 .map_or(std::ptr::null(), |rows| rows.values().as_ptr()),
             normalize: evaluation.space.normalize as u32,
@@ -104,7 +105,7 @@ impl ForeignEvaluator {
             centroids: evaluation.centroids.map_or(std::ptr::null(), <[f32]>::as_ptr),
             columns: columns.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             ctx: examples.as_ref().map_or(std::ptr::null_mut(), |rows| std::ptr::from_ref(rows).cast_mut().cast()),
-            pass: examples.map(|_| on_pass as PassFn),
+            pass: examples.as_ref().map(|_| on_pass as PassFn),
         };
         let mut scores: Vec<(String, f64)> = Vec::new();
         let sink = std::ptr::from_mut(&mut scores).cast();

@@ -1,6 +1,7 @@
 //! Our examples, as another library reads them.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::*;
 use crate::guard::catch;
@@ -8,7 +9,17 @@ use crate::raw::hand_error;
 use crate::{Error, Rows};
 
 /// What [`on_pass`] is handed as its context: a pointer to this.
-pub(super) type Examples<'a> = &'a dyn Rows;
+pub(super) struct Examples<'a> {
+    rows: &'a dyn Rows,
+    /// Whether a pass is under way.
+    busy: AtomicBool,
+}
+
+impl<'a> Examples<'a> {
+    pub(super) fn new(rows: &'a dyn Rows) -> Self {
+        Self { rows, busy: AtomicBool::new(false) }
+    }
+}
 
 /// A [`PassFn`] over the [`Examples`] behind `ctx`.
 ///
@@ -22,7 +33,12 @@ pub(super) unsafe extern "C" fn on_pass(
     error_ctx: *mut c_void,
 ) -> i32 {
     // SAFETY: the caller vouches for `ctx`.
-    let examples: Examples<'_> = unsafe { *ctx.cast::<Examples<'_>>() };
+    let Examples { rows: examples, busy } = unsafe { &*ctx.cast::<Examples<'_>>() };
+    if busy.swap(true, Ordering::Acquire) {
+        let reason = Error::new("a pass over the examples was asked for while another is under way");
+        // SAFETY: the sink is the library's own.
+        return unsafe { hand_error(&reason, error, error_ctx) };
+    }
     let (mut ended, mut handed) = (STATUS_OK, 0);
     let passed = catch(|| {
         examples.pass(&mut |batch| {
@@ -37,6 +53,7 @@ pub(super) unsafe extern "C" fn on_pass(
             if ended == STATUS_OK { Ok(()) } else { Err(Error::Cancelled) }
         })
     });
+    busy.store(false, Ordering::Release);
     let passed = passed.and_then(|()| match handed == examples.len() {
         true => Ok(()),
         false => Err(Error::new(format!("{handed} examples were read, and there are {}", examples.len()))),

@@ -128,6 +128,9 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowError.code: the work would take more than CompflowHost.memory.
 #define COMPFLOW_ERROR_BUDGET 3
 
+// CompflowError.code: the work was cancelled. The status says so as well: this is for who hands errors on.
+#define COMPFLOW_ERROR_CANCELLED 5
+
 // CompflowError.code: the source lacks a column that was asked for; CompflowError.parameter is its name in the request.
 #define COMPFLOW_ERROR_COLUMN 4
 
@@ -143,8 +146,8 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowComponent.kind: scores; its methods are CompflowEvaluatorMethods.
 #define COMPFLOW_KIND_EVALUATOR 4
 
-// The half of CompflowComponent.flags that must be understood: a component with an unknown flag in it is refused. An
-// unknown flag in the other half is ignored.
+// The half of CompflowComponent.flags that must be understood: a component with an unknown flag in it is refused, and so is
+// one of an unknown kind; the others of its library are not. An unknown flag in the other half is ignored.
 #define COMPFLOW_FLAGS_TO_UNDERSTAND UINT64_C(0xffffffff)
 
 // CompflowComponent.flags: a clusterer that cannot work without a composer if the degree is above 1.
@@ -293,7 +296,8 @@ typedef struct CompflowHost {
   struct CompflowStr version;
   // Passed to every function below.
   void *ctx;
-  // Takes a problem; the callee returns COMPFLOW_STATUS_ERROR afterwards.
+  // Takes a problem. The callee returns COMPFLOW_STATUS_ERROR afterwards; if it returns COMPFLOW_STATUS_OK, it has failed all the
+  // same.
   CompflowErrorFn error;
   // Takes a line for the user, with one of the `COMPFLOW_LOG_*`.
   void (*log)(void *ctx, uint32_t level, struct CompflowStr text);
@@ -324,7 +328,8 @@ typedef struct CompflowComponent {
   uint32_t size;
   // One of the `COMPFLOW_KIND_*`.
   uint32_t kind;
-  // Any of the `COMPFLOW_NEEDS_*`, `COMPFLOW_HAS_*` and others that say so: what holds for every instance. See COMPFLOW_FLAGS_TO_UNDERSTAND.
+  // Any of the `COMPFLOW_NEEDS_*`, `COMPFLOW_HAS_*` and others that say so: what holds for every instance. See COMPFLOW_FLAGS_TO_UNDERSTAND. A flag
+  // that stands for a function is set if and only if the function is there.
   uint64_t flags;
   // The name that pipeline files use: lower case, unique among components of its kind.
   struct CompflowStr name;
@@ -437,8 +442,8 @@ typedef struct CompflowComposerMethods {
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // The only dimension it works for; 0 if it works for all.
-  uint64_t (*dim)(void *instance);
+  // Writes the only dimension it works for; 0 if it works for all.
+  int32_t (*dim)(void *instance, const struct CompflowHost *host, uint64_t *dim);
   // `out[i] = g(left[i], right[i])`; every number of `out` is written.
   int32_t (*compose)(void *instance,
                      uint64_t rows,
@@ -524,8 +529,9 @@ typedef struct CompflowTask {
   const float *preferences;
   // How much each example counts, `rows` numbers of at least 0; null if all count the same.
   const float *weights;
-  // The further columns that the instance asked for, a row per example; borrowed, not to be released. Null if it
-  // asked for none.
+  // The further columns that the instance asked for, under the names that it asked for, a row per example: Arrow's `l`
+  // (64-bit integers), `g` (64-bit floats, NaN where the source has none) or `U` (texts with 64-bit offsets), without
+  // nulls. Borrowed, not to be released. Null if it asked for none.
   const struct CompflowTable *columns;
   // Passed to `pass`.
   void *ctx;
@@ -546,12 +552,13 @@ typedef struct CompflowClustering {
   double objective;
   // A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
   // `degree` members and empty only with COMPFLOW_ASSIGNS_NONE; optional `memberships` `fixed_size_list<f32>`, one per
-  // singleton; further columns, kept under their names: `list<u32>` of ascending members, `f64` (NaN counts as
-  // null), `i64`, `bool`, `utf8`.
+  // singleton; further columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own,
+  // which are kept as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all
+  // tables lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
   struct CompflowTable assignments;
   // A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
-  // `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order (a composition is folded in
-  // ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
+  // `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different (a composition is
+  // folded in ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
   // (already normalised where it normalises).
   struct CompflowTable clusters;
   // A row per iteration: `objective` `f64`. May be left released.
@@ -566,18 +573,28 @@ typedef struct CompflowClustering {
   struct CompflowTable singletons;
 } CompflowClustering;
 
+// How large a task is.
+typedef struct CompflowShape {
+  // Size of this structure.
+  uint32_t size;
+  // Largest composition considered; at least 1.
+  uint32_t degree;
+  // Number of examples.
+  uint64_t rows;
+  // Length of an embedding.
+  uint64_t dim;
+} CompflowShape;
+
 // Methods of COMPFLOW_KIND_CLUSTERER.
 typedef struct CompflowClustererMethods {
   // Size of this structure.
   uint32_t size;
   // Zero.
   uint32_t reserved;
-  // Writes how many bytes `cluster` would allocate, 0 if it cannot tell. The host refuses the work if that is more than
-  // the budget. May be null.
+  // Writes how many bytes `cluster` would allocate for a task of this shape with the threads of `host`, 0 if it cannot
+  // tell. The host refuses the work if that is more than the budget. May be null.
   int32_t (*memory)(void *instance,
-                    uint64_t rows,
-                    uint64_t dim,
-                    uint32_t degree,
+                    const struct CompflowShape *shape,
                     const struct CompflowHost *host,
                     uint64_t *bytes);
   // Clusters.

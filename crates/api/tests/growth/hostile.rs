@@ -53,7 +53,10 @@ fn hand_made(
     }
     // SAFETY: everything it points to is kept.
     match unsafe { ForeignLibrary::from_raw(&library) } {
-        Ok(library) => format!("{:?}", library.components[0].flags()),
+        Ok(library) => match library.components.first() {
+            Some(component) => format!("{:?}", component.flags()),
+            None => library.refused[0].to_string(),
+        },
         Err(error) => error.to_string(),
     }
 }

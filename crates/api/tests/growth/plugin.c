@@ -103,9 +103,10 @@ static const CompflowLoaderMethods LOADER = {
 
 /* ---- composer ---- */
 
-static uint64_t dim(void *instance) {
-  (void)instance;
-  return 2;
+static int32_t dim(void *instance, const CompflowHost *host, uint64_t *dim) {
+  (void)instance, (void)host;
+  *dim = 2;
+  return COMPFLOW_STATUS_OK;
 }
 
 static int32_t compose(void *instance, uint64_t rows, uint64_t dim, const float *left, const float *right, float *out,
@@ -153,10 +154,9 @@ static const CompflowComposerMethods COMPOSER = {.size = sizeof COMPOSER,
 
 /* ---- clusterer: everything with a positive first number is cluster 1, the rest is cluster 0 ---- */
 
-static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
-                      uint64_t *bytes) {
+static int32_t memory(void *instance, const CompflowShape *shape, const CompflowHost *host, uint64_t *bytes) {
   (void)instance, (void)host;
-  *bytes = compflow_times(compflow_times(rows, dim), degree);
+  *bytes = compflow_times(compflow_times(shape->rows, shape->dim), shape->degree);
   return COMPFLOW_STATUS_OK;
 }
 

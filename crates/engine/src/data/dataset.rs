@@ -47,6 +47,8 @@ pub struct Trial {
     pub ids: Ids,
     /// Hash of the embeddings, preferences and weights.
     pub(crate) key: String,
+    /// Hash of the preferences and weights alone.
+    pub(crate) numbers_key: String,
     /// Hash of the true sets.
     pub(crate) truth_key: String,
     /// Whether somebody has written into what components are only lent.
@@ -84,6 +86,8 @@ impl Trial {
         // Embeddings that are not kept cannot be written to.
         let streamed = self.embeddings.is_empty();
         (streamed || self.key_of(embeddings) == self.key)
+            && content_key(blake3::Hasher::new(), self.preferences.as_deref(), self.weights.as_deref())
+                == self.numbers_key
             && self.truth.as_ref().map(truth_key).unwrap_or_default() == self.truth_key
     }
 
@@ -326,6 +330,7 @@ impl Builder {
             let columns =
                 self.further.iter().map(|(name, column)| (name.clone(), select_rows(column, &rows))).collect();
             let key = content_key(hasher, preferences.as_deref(), weights.as_deref());
+            let numbers_key = content_key(blake3::Hasher::new(), preferences.as_deref(), weights.as_deref());
             let truth_key = truth.as_ref().map(truth_key).unwrap_or_default();
             trials.push(Trial {
                 number,
@@ -336,6 +341,7 @@ impl Builder {
                 columns,
                 ids,
                 key,
+                numbers_key,
                 truth_key,
                 damaged: AtomicBool::new(false),
             });

@@ -28,7 +28,9 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
         clusterers: reader.tables(root, "clusterer", |reader, table, origin| {
             reader.known_keys(table, "[[clusterer]]", CLUSTERER_KEYS);
             let component = reader.component(table, "use", "[[clusterer]]", origin)?;
-            let name = reader.text(table, "name").map_or_else(|| component.component.clone(), |(name, _)| name);
+            // `library:component` goes by the component's name as well.
+            let plain = component.component.rsplit(':').next().unwrap_or_default().to_owned();
+            let name = reader.text(table, "name").map_or(plain, |(name, _)| name);
             Some(Clusterer { name, component })
         }),
         evaluators: reader.tables(root, "evaluator", |reader, table, origin| {
@@ -45,11 +47,16 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     if !root.0.iter().any(|(key, _)| key.name == "clusterer") {
         problems.push(Problem::new(&top, "the pipeline has no [[clusterer]]"));
     }
-    let unusable =
-        pipeline.name.is_empty() || pipeline.name.contains(['/', '\\']) || pipeline.name.starts_with('.');
+    let unusable = pipeline.name.is_empty()
+        || pipeline.name.contains(['/', '\\'])
+        || pipeline.name.contains(char::is_control)
+        || pipeline.name.starts_with('.');
     if unusable {
         let origin = root.get("name").map_or(&top, |node| &node.origin);
-        problems.push(Problem::new(origin, "`name` becomes the name of a folder: no slashes, no leading dot"));
+        problems.push(Problem::new(
+            origin,
+            "`name` becomes the name of a folder: no slashes, no control characters, no leading dot",
+        ));
     }
     unique(problems, "data", pipeline.data.iter().map(|data| (&data.name, &data.origin)));
     unique(

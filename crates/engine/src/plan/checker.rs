@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use compflow_api::{
-    Clusterer, Code, Flags, ForeignClusterer, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, Metric,
+    Clusterer, Code, Flags, ForeignClusterer, ForeignComposer, ForeignEvaluator, ForeignLoader, Kind, LoadRequest,
+    Loader, Metric, Services,
 };
 
 use super::recipe::Recipe;
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::files::{display, plain};
 use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid};
 use crate::plugin::factory::Factory;
+use crate::plugin::services::ComponentHost;
 use crate::problem::{Origin, Problem};
 
 /// Makes components and collects what is wrong with them.
@@ -202,13 +204,14 @@ impl Checker<'_> {
         };
         let loader = ForeignLoader::try_from(checked.instance).ok()?;
         let seed = derive_seed(seed, &["data", &data.name]);
-        // A loader without files makes its columns; one with files has to be told their names.
+        // One that reads files has to be told the names of its columns; one that does not is asked which it makes.
         let mut columns: Vec<(String, String)> = match &data.columns {
             Some(Columns(columns)) => {
                 columns.iter().map(|(key, (name, _))| ((*key).to_owned(), name.clone())).collect()
             }
             None if data.path.is_none() => {
-                ["embedding", "truth", "trial", "id"].map(|name| (name.to_owned(), name.to_owned())).to_vec()
+                let made = self.columns_made(&loader, data, seed);
+                made.into_iter().map(|name| (name.to_owned(), name.to_owned())).collect()
             }
             None => Vec::new(),
         };
@@ -229,6 +232,27 @@ impl Checker<'_> {
             }
         }
         (self.problems.len() == before).then_some(open)
+    }
+
+    /// Which of the columns that a pipeline knows a loader makes up, as far as it says so without being asked for one.
+    fn columns_made(&self, loader: &ForeignLoader, data: &Data, seed: u64) -> Vec<&'static str> {
+        let mut made = vec!["embedding", "truth", "trial", "id"];
+        let host = ComponentHost::new(self.factory, &data.name);
+        let services = Services { host: &host, seed, memory: self.factory.memory, ..Services::none() };
+        if let Ok(Some(described)) = loader.describe(&LoadRequest::default(), &services) {
+            let names = described.names().unwrap_or_default();
+            made.retain(|column| names.iter().any(|name| name == column));
+        } else {
+            let columns: Vec<(&str, &str)> = made.iter().map(|name| (*name, *name)).collect();
+            if let Err(error) = loader.load(&LoadRequest { path: None, columns: &columns }, &services) {
+                let lacks = |name: &str| {
+                    let mut problems = error.problems().iter().filter(|problem| problem.code == Code::Column);
+                    problems.any(|problem| problem.parameter.as_deref() == Some(name))
+                };
+                made.retain(|name| !lacks(name));
+            }
+        }
+        made
     }
 
     /// The files that a path or pattern names.
@@ -304,6 +328,10 @@ fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Proble
         placed.text = placed.text.replace(&file.display().to_string(), &display(file));
     }
     let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    if let Some(name) = problem.parameter.as_deref().and_then(|name| name.strip_prefix(FURTHER)) {
+        let file = file.map_or_else(|| format!("data `{}`", data.name), display);
+        placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
+    }
     let column = columns
         .into_iter()
         .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_deref() == Some(key));

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use compflow_api::{Composer, Flags, Level};
+use compflow_api::{Flags, Level};
 
 use super::check::Checked;
 use super::checker::data_place;
-use super::{PlannedData, PlannedEvaluator};
+use super::{PlannedData, PlannedEvaluator, Variant};
 use crate::data::dataset::Keep;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
@@ -71,11 +71,12 @@ fn warn_of_weights(dataset: &Dataset, data: &Data, checked: &Checked, factory: &
     if dataset.trials.iter().all(|trial| trial.weights.is_none()) {
         return;
     }
-    for clusterer in &checked.clusterers {
-        if !clusterer.variants.iter().all(|variant| variant.recipe.flags.contains(Flags::USES_WEIGHTS)) {
-            let text = format!("makes no use of the weights of data `{}`", data.name);
-            factory.observer.log(Level::Warn, &clusterer.name, &text);
-        }
+    let uses = |variant: &Variant| variant.recipe.flags.contains(Flags::USES_WEIGHTS);
+    let others = checked.clusterers.iter().filter(|clusterer| !clusterer.variants.iter().all(uses));
+    let names: Vec<String> = others.map(|clusterer| format!("`{}`", clusterer.name)).collect();
+    if !names.is_empty() {
+        let text = format!("no use of its weights is made by {}", names.join(", "));
+        factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
     }
 }
 
@@ -88,7 +89,7 @@ fn check_dataset(
     problems: &mut Vec<Problem>,
 ) {
     if let Some(composer) = &checked.composer
-        && let Some(dim) = composer.get(factory).ok().and_then(|composer| composer.dim())
+        && let Some(dim) = composer.get(factory).and_then(|composer| composer.try_dim()).unwrap_or_default()
         && dim != dataset.dim
     {
         problems.push(Problem::new(

@@ -133,13 +133,16 @@ impl Plan {
         self.data.iter().filter(|data| !data.tunes).map(|data| (data.name.as_str(), size(data))).collect()
     }
 
-    /// Gives every cell its share. Cells share what there is; more jobs than cells would only make the shares smaller.
+    /// Gives every cell its share. Cells share what the data has left; more jobs than cells would only make the shares smaller.
     fn divide(&mut self, resources: &Resources) {
         let tested = cell::test_cells(self, &cell::assume_first(self)).len();
         let cells = cell::tuning_cells(self).len().max(tested);
         self.jobs = resources.jobs().clamp(1, cells.max(1));
         self.setting.threads = resources.threads_of_a_cell(self.jobs);
-        self.setting.memory = resources.memory() / self.jobs as u64;
+        let numbers: usize =
+            self.data.iter().flat_map(|data| &data.dataset.trials).map(|trial| trial.embeddings.len()).sum();
+        let left = resources.memory().saturating_sub(4 * numbers as u64);
+        self.setting.memory = left / self.jobs as u64;
         self.factory.memory = self.setting.memory;
     }
 }

@@ -37,6 +37,12 @@ impl Recipe {
     /// # Errors
     /// Whatever the component says.
     pub(crate) fn make(&self, factory: &Factory) -> compflow_api::Result<compflow_api::Instance> {
-        Ok(factory.create(self.kind, &self.name, &self.params, "")?.instance)
+        let created = factory.create(self.kind, &self.name, &self.params, "")?;
+        // Results are kept under the content that was there when the run was planned.
+        if created.key != self.key {
+            let text = format!("a file that {} `{}` reads has changed since the run began", self.kind, self.name);
+            return Err(compflow_api::Error::data(text));
+        }
+        Ok(created.instance)
     }
 }

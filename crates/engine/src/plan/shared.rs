@@ -7,8 +7,8 @@ use compflow_api::{Error, ForeignEvaluator, Instance, Metric, Result};
 use super::recipe::Recipe;
 use crate::plugin::factory::Factory;
 
-/// An instance that all cells use, so that what it reads when it is made is read once. After a cell failed with it, it is
-/// made anew: one that panicked is not used again, and takes no other cell with it.
+/// An instance that all cells use, so that what it reads when it is made is read once. After a cell failed, it is made
+/// anew: one that panicked is not used again. Cells that use it at the same moment fail with it.
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
     pub(crate) recipe: Recipe,

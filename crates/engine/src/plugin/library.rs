@@ -1,12 +1,9 @@
 //! From a file to what it offers: all code that opens libraries, and all unsafe code of the engine.
 
-use std::ffi::c_void;
 use std::path::Path;
 
-use compflow_api::abi::{
-    ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi, RawError, RawStr,
-};
-use compflow_api::{ForeignLibrary, with_default_floats};
+use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
+use compflow_api::{ForeignLibrary, Problem, collect_problem, with_default_floats};
 use libloading::{Library, Symbol};
 
 use crate::error::{Error, Result};
@@ -34,11 +31,13 @@ pub fn open(path: &Path) -> Result<ForeignLibrary> {
     // SAFETY: the magic says that the symbol is ours, hence of this type.
     let entry: Symbol<'_, EntryFn> = unsafe { library.get(ENTRY_SYMBOL) }
         .map_err(|_| refused(format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`")))?;
-    let mut reason = String::new();
-    // SAFETY: the ABI version has been checked, and the library is never closed; the sink is a `String`.
-    let described = with_default_floats(|| unsafe { entry(take_error, std::ptr::from_mut(&mut reason).cast()) });
+    let mut problems: Vec<Problem> = Vec::new();
+    // SAFETY: the ABI version has been checked, and the library is never closed; the sink is as `collect_problem` expects.
+    let described =
+        with_default_floats(|| unsafe { entry(collect_problem, std::ptr::from_mut(&mut problems).cast()) });
     if described.is_null() {
-        return Err(refused(format!("failed to describe its components: {reason}")));
+        let reasons: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        return Err(refused(format!("failed to describe its components: {}", reasons.join("; "))));
     }
     // SAFETY: as above.
     unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
@@ -46,22 +45,6 @@ pub fn open(path: &Path) -> Result<ForeignLibrary> {
 
 fn refused(reason: String) -> Error {
     Error::Library(reason)
-}
-
-/// Appends the text of a problem to the `String` behind `sink_ctx`.
-///
-/// # Safety
-/// `sink_ctx` points to a `String` that nobody else uses meanwhile; `error` is valid for the call.
-unsafe extern "C" fn take_error(sink_ctx: *mut c_void, error: *const RawError) {
-    // SAFETY: the caller vouches for both, and every version of an error has a text.
-    unsafe {
-        let RawStr { ptr, len } = (*error).text;
-        // The pointer of an empty text may be anything.
-        if len > 0 && !ptr.is_null() {
-            let bytes = std::slice::from_raw_parts(ptr, len as usize);
-            (*sink_ctx.cast::<String>()).push_str(&String::from_utf8_lossy(bytes));
-        }
-    }
 }
 
 fn check_abi(abi: &RawAbi) -> Result<()> {

@@ -136,7 +136,7 @@ impl Registry {
     }
 
     /// The name of the library that an entry is from: `cap` for `libcompflow_cap.so`.
-    fn library_of(&self, entry: &Entry) -> &str {
+    pub fn library_of(&self, entry: &Entry) -> &str {
         trust::stem(&self.libraries[entry.library].path).unwrap_or_default()
     }
 
@@ -180,14 +180,18 @@ impl Registry {
         let refused: Vec<String> = self
             .libraries
             .iter()
-            .filter_map(|file| match &file.state {
-                State::Refused(reason) => Some(format!("{} {reason}", file.path.display())),
-                _ => None,
+            .flat_map(|file| {
+                let reasons: Vec<String> = match &file.state {
+                    State::Refused(reason) => vec![reason.clone()],
+                    State::Loaded(library) => library.refused.iter().map(ToString::to_string).collect(),
+                    State::Shadowed(_) => Vec::new(),
+                };
+                reasons.into_iter().map(|reason| format!("{} {reason}", file.path.display()))
             })
             .collect();
         let known: Vec<&str> = self.names(kind).collect();
         if compflow_api::nearest(name, known.iter().copied()).is_none() && !refused.is_empty() {
-            return problem.help(format!("a library was refused: {}", refused.join("; ")));
+            return problem.help(format!("refused: {}", refused.join("; ")));
         }
         if known.is_empty() {
             return problem.help("no library offers any; `compflow plugins` lists what was searched");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compflow_api::{
-    Evaluation, Flags, ForeignEvaluator, ForeignLoader, Kind, LoadRequest, Loader, Services, Sets,
+    Code, Evaluation, Flags, ForeignEvaluator, ForeignLoader, Kind, LoadRequest, Loader, Services, Sets,
 };
 
 use crate::cancel::Cancel;
@@ -23,6 +23,17 @@ use crate::run::evaluate::evaluate;
 #[derive(Debug)]
 pub struct Scorer {
     factory: Factory,
+}
+
+/// That a column is missing, in the words of somebody who has named a file and a column and nothing else.
+fn missing_column(error: compflow_api::Error, columns: &[(&str, &str)], about: &str) -> Error {
+    let Some(problem) = error.problems().iter().find(|problem| problem.code == Code::Column) else {
+        return error.into();
+    };
+    let named = columns.iter().find(|(name, _)| problem.parameter.as_deref() == Some(*name));
+    let source = named.map_or("", |(_, source)| source);
+    let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    Error::request(format!("{about}: there is no column `{source}`{help}"))
 }
 
 /// Which sets to read.
@@ -62,7 +73,8 @@ impl Scorer {
             columns.into_iter().filter_map(|(name, source)| Some((name, source?))).collect();
         let request = LoadRequest { path: Some(request.path), columns: &columns };
         let host = ComponentHost::new(&self.factory, about);
-        let stream = loader.load(&request, &Services { host: &host, ..Services::none() })?;
+        let stream = loader.load(&request, &Services { host: &host, ..Services::none() });
+        let stream = stream.map_err(|error| missing_column(error, &columns, about))?;
         let batches = stream.into_batches(u64::MAX)?;
         let mut builder = Builder::new(Keep::Nothing, u64::MAX);
         builder.read(batches, &self.factory.cancel).map_err(|error| error.context(about))?;

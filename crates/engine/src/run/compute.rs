@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use compflow_api::{
-    Clusterer, Composer, Embeddings, Error, Flags, ForeignClusterer, Level, Result, Rows, Services, StreamTask,
+    Clusterer, Composer, Embeddings, Error, Flags, ForeignClusterer, Level, Result, Rows, Services, Shape,
+    StreamTask,
 };
 
 use super::cache::Cache;
@@ -72,7 +73,12 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     }
     let (added, failed) = score(job, cell, &mut outcome, &about);
     changed |= added;
-    if changed && let Err(error) = cache.store(&key, &outcome) {
+    // What was computed beside a component that writes to what it is lent is not kept.
+    let trusted = !cell.trial(plan).damaged.load(Ordering::Relaxed);
+    if changed
+        && trusted
+        && let Err(error) = cache.store(&key, &outcome)
+    {
         // The result is still in memory and goes into the tables; only a second run has to compute it again.
         observer.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {}", plain(&error)));
     }
@@ -155,7 +161,8 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     // Made for every cell, so that one that panicked takes no other cell with it.
     let instance = ForeignClusterer::try_from(cell.variant(plan).recipe.make(job.factory)?)?;
     let dim = plan.data[cell.data].dataset.dim;
-    let bytes = instance.memory(cell.trial(plan).size(), dim, setting.degree)?;
+    let shape = Shape { rows: cell.trial(plan).size(), dim, degree: setting.degree };
+    let bytes = instance.memory(shape, &services)?;
     services.require_memory(bytes, "see --memory, and the component's parameters")?;
     let watch = job.sampler.watch();
     let started = Instant::now();
@@ -170,6 +177,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
         clustering.memberships = Vec::new();
     }
     let distances = job.with_examples(cell, true, |task| distances(task, &clustering, &services))?;
+    job.require_intact(cell, about)?;
     // An error while an instance is closed does not discard the outcome.
     if let Err(error) = instance.close() {
         services.log(Level::Warn, format!("while it was being ended: {error}"));

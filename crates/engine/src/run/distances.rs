@@ -28,7 +28,11 @@ pub(super) fn distances(
     clustering: &Clustering,
     services: &Services<'_>,
 ) -> Result<Vec<f32>> {
-    let Some(representatives) = representatives(task, clustering, services)? else { return Ok(Vec::new()) };
+    let Some(representatives) = representatives(task, clustering, services)? else {
+        // Nothing is measured, but the pass looks whether the examples are still those that were clustered.
+        task.rows.pass(&mut |_| Ok(()))?;
+        return Ok(Vec::new());
+    };
     let (dim, clusters) = (task.rows.dim(), clustering.clusters.iter().enumerate());
     let clusters: HashMap<&[u32], usize> = clusters.map(|(at, set)| (set, at)).collect();
     let mut distances = Vec::with_capacity(task.rows.len());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use compflow_api::{Clusterer, ForeignClusterer};
+use compflow_api::{Clusterer, ForeignClusterer, Services, Shape};
 
 use super::cache::Cache;
 use super::row::Row;
@@ -95,7 +95,9 @@ impl Plan {
     fn memory_of(&self, cell: Cell, n: usize) -> Option<u64> {
         let instance = cell.variant(self).recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
         let dim = self.data[cell.data].dataset.dim;
-        let bytes = instance.and_then(|clusterer| clusterer.memory(n, dim, self.setting.degree)).unwrap_or(0);
+        let shape = Shape { rows: n, dim, degree: self.setting.degree };
+        let services = Services { threads: self.setting.threads, memory: self.setting.memory, ..Services::none() };
+        let bytes = instance.and_then(|clusterer| clusterer.memory(shape, &services)).unwrap_or(0);
         (bytes > 0).then_some(bytes)
     }
 }

@@ -7,7 +7,7 @@ use compflow_engine::Results;
 use compflow_engine::results::score_text;
 use compflow_engine::results::statistics::{Scores, matched_pairs, mean};
 
-use super::print;
+use super::print_table;
 use crate::cli::DiffArgs;
 use crate::failure::Failure;
 use crate::output::latex::SIGNIFICANT;
@@ -79,7 +79,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<i32, Failure> {
     }
     let mut notes = differences(&a, &b);
     notes.extend(verdicts(&changes));
-    let printed = print(&args.format.render(&DiffTable { changes: &changes, a: &args.a, b: &args.b }));
+    let printed =
+        print_table(args.format, &args.format.render(&DiffTable { changes: &changes, a: &args.a, b: &args.b }));
     notes.iter().for_each(|note| to_stderr(note));
     printed
 }
@@ -228,7 +229,7 @@ fn grid(changes: &[Change], a: &str, b: &str) -> Grid {
         ]
     });
     Grid {
-        title: format!("A: {a}, B: {b}; scores in %, p of a matched-pair t-test over trials"),
+        title: format!("A: {a}, B: {b}; shares in %, p of a matched-pair t-test over trials"),
         header: ["data", "clusterer", "metric", "trials", "A", "B", "B - A", "p", "B is"]
             .map(str::to_owned)
             .to_vec(),

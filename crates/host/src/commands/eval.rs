@@ -9,7 +9,7 @@ use compflow_engine::files::plain;
 use compflow_engine::results::{Scorer, SetsRequest};
 use compflow_engine::{Cancel, Level};
 
-use super::{plugins, print};
+use super::{plugins, print_table};
 use crate::cli::EvalArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, Output, Records, Value};
@@ -65,7 +65,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
         }
     }
     let trials = pairs.iter().map(|(trial, ..)| *trial).collect();
-    print(&args.format.render(&ScoreTable { trials, columns }))
+    print_table(args.format, &args.format.render(&ScoreTable { trials, columns }))
 }
 
 /// `--where` options as the parquet loader's parameter.

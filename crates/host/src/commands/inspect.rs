@@ -36,7 +36,10 @@ pub(crate) fn run(plugins: &[PathBuf], name: &str, as_json: bool) -> Result<i32,
 /// # Errors
 /// If there is none.
 fn inspect(registry: &Registry, name: &str, as_json: bool) -> Result<String, Failure> {
-    let found: Vec<_> = registry.entries().filter(|entry| entry.component.name == name).collect();
+    let found: Vec<_> = match name.contains(':') {
+        true => Kind::ALL.into_iter().filter_map(|kind| registry.find(kind, name).ok()).collect(),
+        false => registry.entries().copied().filter(|entry| entry.component.name == name).collect(),
+    };
     if found.is_empty() {
         let names: Vec<&str> = Kind::ALL.into_iter().flat_map(|kind| registry.names(kind)).collect();
         let problem = Problem::without_place(format!("there is no component named `{name}`")).suggest(name, names);

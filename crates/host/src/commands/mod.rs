@@ -13,7 +13,7 @@ mod run;
 mod schema;
 mod test_plugin;
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
 
 use crate::cli::{Cli, Command, PipelineArgs};
 use crate::failure::Failure;
+use crate::output::Format;
 use crate::terminal::clean::clean;
 
 /// Runs the command that was asked for; returns the exit code.
@@ -47,10 +48,22 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     }
 }
 
-/// Writes to stdout and ends well. A reader that has gone away (`| head`) has what it wanted.
+/// Writes text for people to stdout and ends well.
 pub(crate) fn print(text: &str) -> Result<i32, Failure> {
+    write(&clean(text))
+}
+
+/// Writes a table to stdout: one for programs as it is, so that its names are those of the other tables, unless a terminal
+/// would obey what is in it.
+pub(crate) fn print_table(format: Format, text: &str) -> Result<i32, Failure> {
+    let for_programs = matches!(format, Format::Json | Format::Csv) && !std::io::stdout().is_terminal();
+    if for_programs { write(text) } else { print(text) }
+}
+
+/// A reader that has gone away (`| head`) has what it wanted.
+fn write(text: &str) -> Result<i32, Failure> {
     let mut stdout = std::io::stdout();
-    match stdout.write_all(clean(text).as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write to stdout: {}", plain(&error))))
         }

@@ -86,7 +86,8 @@ fn new_plugin(plugins: &[PathBuf], args: &NewPluginArgs) -> Result<String, Failu
     let steps = template(&format!("README-{}.md", args.lang.name()), args);
     let steps = steps.split("```").nth(1).and_then(|steps| steps.split_once('\n')).map_or("", |(_, steps)| steps);
     let steps: String = steps.lines().map(|line| format!("  {line}\n")).collect();
-    Ok(format!("{name} is a {} in {}. Next:\n\n  cd {name}\n{steps}", args.kind(), args.lang.title()))
+    let article = if args.kind() == Kind::Evaluator { "an" } else { "a" };
+    Ok(format!("{name} is {article} {} in {}. Next:\n\n  cd {name}\n{steps}", args.kind(), args.lang.title()))
 }
 
 /// Why a name that a component may have does not do for a plugin that is made from our templates.

@@ -75,6 +75,7 @@ fn list(registry: &Registry, as_json: bool) -> String {
                         "components": library.components.iter()
                             .map(|component| json!({ "kind": component.kind, "name": component.name }))
                             .collect::<Vec<_>>(),
+                        "refused": library.refused.iter().map(ToString::to_string).collect::<Vec<_>>(),
                     }),
                     State::Refused(reason) => json!({ "path": path, "state": "refused", "reason": reason }),
                     State::Shadowed(by) => {
@@ -101,6 +102,7 @@ fn list(registry: &Registry, as_json: bool) -> String {
                         component.summary
                     );
                 }
+                text.extend(library.refused.iter().map(|reason| format!("  refused: {reason}\n")));
             }
         }
     }

@@ -20,21 +20,31 @@ pub(crate) fn run(plugins: &[PathBuf]) -> Result<i32, Failure> {
 
 /// The schema for all components found.
 fn schema(registry: &Registry) -> String {
-    let mut components: BTreeMap<(Kind, &str), ForeignComponent> = BTreeMap::new();
+    let mut components: BTreeMap<(Kind, &str), Offered> = BTreeMap::new();
     for entry in registry.entries() {
-        components.entry((entry.component.kind, entry.component.name)).or_insert(entry.component);
+        let component = entry.component;
+        let offered = components.entry((component.kind, component.name));
+        let offered = offered.or_insert_with(|| Offered { component, names: vec![component.name.to_owned()] });
+        offered.names.push(format!("{}:{}", registry.library_of(entry), component.name));
     }
     format!("{:#}\n", of_pipeline(&components.into_values().collect::<Vec<_>>()))
 }
 
-fn of_pipeline(components: &[ForeignComponent]) -> Value {
-    let of_kind = |kind| components.iter().filter(move |component| component.kind == kind);
+/// A component, and how a pipeline may call it: by its name, or as that of a certain library.
+struct Offered {
+    component: ForeignComponent,
+    names: Vec<String>,
+}
+
+fn of_pipeline(offered: &[Offered]) -> Value {
+    let of_kind = |kind| offered.iter().filter(move |offered| offered.component.kind == kind);
+    let components = offered.iter().map(|offered| &offered.component);
     let one_of = |kind| match of_kind(kind).map(usage).collect::<Vec<Value>>() {
         none if none.is_empty() => json!({ "not": {}, "description": format!("no library offers a {kind}") }),
         usages => json!({ "oneOf": usages }),
     };
     let definitions: Map<String, Value> =
-        components.iter().map(|component| (definition(component), parameters(component))).collect();
+        components.map(|component| (definition(component), parameters(component))).collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A compflow pipeline",
@@ -94,7 +104,7 @@ fn definition(component: &ForeignComponent) -> String {
 }
 
 /// A table that uses the component.
-fn usage(component: &ForeignComponent) -> Value {
+fn usage(Offered { component, names }: &Offered) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     if matches!(component.kind, Kind::Loader | Kind::Clusterer) {
@@ -113,7 +123,7 @@ fn usage(component: &ForeignComponent) -> Value {
     }
     let key = if component.kind == Kind::Loader { "loader" } else { "use" };
     required.push(key);
-    properties.insert(key.to_owned(), json!({ "const": component.name, "description": component.summary }));
+    properties.insert(key.to_owned(), json!({ "enum": names, "description": component.summary }));
     let reference = format!("#/$defs/{}", definition(component));
     properties.insert("params".to_owned(), json!({ "$ref": reference, "description": "Its parameters." }));
     let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();

@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, Result, Services, Table,
-    Task,
+    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, Result, Services, Shape,
+    Table, Task,
 };
 
 use crate::conformance::examples::{self, Contents, Examples};
@@ -233,7 +233,7 @@ fn weights(subject: &Subject, wants: &Wants, small: &Examples) {
 /// it overflow.
 fn states_memory(clusterer: &ForeignClusterer) -> Result<Verdict> {
     let stated = |rows, dim| -> Result<u64> {
-        let bytes = clusterer.memory(rows, dim, 2);
+        let bytes = clusterer.memory(Shape { rows, dim, degree: 2 }, &Services::none());
         survived(&bytes)?;
         // More than can be counted is refused as well as it is stated.
         Ok(bytes.unwrap_or(u64::MAX))
@@ -251,7 +251,7 @@ fn states_memory(clusterer: &ForeignClusterer) -> Result<Verdict> {
 fn keeps_to_budget(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Verdict> {
     let clusterer: ForeignClusterer = subject.make()?;
     let rows = small.truth.len();
-    let stated = clusterer.memory(rows, small.dim, 2)?;
+    let stated = clusterer.memory(Shape { rows, dim: small.dim, degree: 2 }, &Services::none())?;
     if stated == 0 {
         return Ok(Verdict::Pass);
     }

@@ -50,7 +50,16 @@ impl Format {
 }
 
 fn joined(grids: &[Grid], render: fn(&Grid) -> String) -> String {
-    grids.iter().map(render).collect::<Vec<_>>().join("\n")
+    // A name with a line break in it would take two rows.
+    let one_line = |text: &String| text.replace('\n', "␊");
+    let one_line_each = |texts: &Vec<String>| texts.iter().map(one_line).collect();
+    let grid = |grid: &Grid| Grid {
+        title: one_line(&grid.title),
+        header: one_line_each(&grid.header),
+        rows: grid.rows.iter().map(one_line_each).collect(),
+        numbers: grid.numbers,
+    };
+    grids.iter().map(|found| render(&grid(found))).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows and columns of text with a title.

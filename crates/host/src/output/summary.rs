@@ -122,8 +122,9 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
     let mut text = "% \\usepackage{booktabs}\n".to_owned();
     let _ = writeln!(
         text,
-        "% mean (s.e.) in % over {trials} trials; bold: the best; dagger: not significantly worse than the best\n\
+        "% mean (s.e.) over {trials} trial{}, shares in %; bold: the best; dagger: not significantly worse than the best\n\
          % (matched-pair t-test over trials, p >= {SIGNIFICANT})\n\\begin{{tabular}}{{l{}}}\n\\toprule",
+        if trials == 1 { "" } else { "s" },
         "r".repeat(columns)
     );
     let mut rules = String::new();

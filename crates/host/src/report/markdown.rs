@@ -18,7 +18,7 @@ pub(crate) fn page(runs: &[ReportData], reference: Option<&Reference>) -> String
     let mut text = "# Results\n\n".to_owned();
     let _ = writeln!(
         text,
-        "Mean (s.e.) in % over trials. **Bold** is the best of its column, † is not significantly worse (matched-pair \
+        "Mean (s.e.) over trials, shares in %. **Bold** is the best of its column, † is not significantly worse (matched-pair \
          t-test\nover trials, p ≥ {SIGNIFICANT}). *All alone* makes every example a cluster of its own, *one cluster* \
          puts all together: what a\nmethod scores that looks at nothing. Seconds are those of one cell."
     );

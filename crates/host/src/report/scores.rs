@@ -48,7 +48,7 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                 p.note { "The run has no scores: its pipeline has no [[evaluator]], or no cell has finished." }
             } @else {
                 p.note {
-                    "Mean (s.e.) in % over trials. " b { "Bold" } " is the best of its column; † is not significantly worse "
+                    "Mean (s.e.) over trials, shares in %. " b { "Bold" } " is the best of its column; † is not significantly worse "
                     "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
                     @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
                 }

@@ -43,10 +43,9 @@ static uint64_t bytes_for(uint64_t rows) {
   return compflow_times(rows, 2 * sizeof(double) + 6 * sizeof(uint32_t) + 4 * sizeof(uint64_t));
 }
 
-static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
-                      uint64_t *bytes) {
-  (void)instance, (void)dim, (void)degree, (void)host;
-  *bytes = bytes_for(rows);
+static int32_t memory(void *instance, const CompflowShape *shape, const CompflowHost *host, uint64_t *bytes) {
+  (void)instance, (void)host;
+  *bytes = bytes_for(shape->rows);
   return COMPFLOW_STATUS_OK;
 }
 

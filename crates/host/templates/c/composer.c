@@ -36,9 +36,10 @@ static int32_t destroy(void *instance, const CompflowHost *host) {
   return COMPFLOW_STATUS_OK;
 }
 
-static uint64_t dim(void *instance) {
-  (void)instance;
-  return 0; /* works for all */
+static int32_t dim(void *instance, const CompflowHost *host, uint64_t *dim) {
+  (void)instance, (void)host;
+  *dim = 0;
+  return COMPFLOW_STATUS_OK;
 }
 
 static int32_t compose(void *instance, uint64_t rows, uint64_t dim, const float *left, const float *right, float *out,

@@ -2,9 +2,7 @@
 
 #![deny(unsafe_code)]
 
-use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Result, Services, Task, export_library, register,
-};
+use compflow_api::{Clusterer, Clustering, Component, Diagnostics, Result, Services, Shape, Task, export_library, register};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +37,8 @@ impl Component for PluginType {
 }
 
 impl Clusterer for PluginType {
-    fn memory(&self, rows: usize, dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, .. } = shape;
         // The points (if the space normalises them), and a distance and a label per example.
         Ok((rows as u64).saturating_mul((dim as u64).saturating_mul(4).saturating_add(8 + 4)))
     }

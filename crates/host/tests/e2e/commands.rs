@@ -98,7 +98,10 @@ fn eval_scores_one_file_against_another() {
     assert!(stdout.contains("omega") && !stdout.contains("1.0000 1.0000 1.0000"), "{stdout}");
 
     let refused = |args: &[&str]| folder.run(&[&["eval"], args].concat(), 2).1;
-    assert!(refused(&["pred.parquet", "truth.parquet"]).contains("names the column `clusters`, which is not in "));
+    assert!(
+        refused(&["pred.parquet", "truth.parquet"])
+            .contains("error: pred.parquet: there is no column `clusters`; ")
+    );
     assert_eq!(refused(&["none.parquet", "truth.parquet"]), "error: none.parquet: there is no such file\n");
     assert!(
         refused(&["pred.parquet:found", "truth.parquet", "--evaluator", "cry"]).contains("did you mean `cri`?")

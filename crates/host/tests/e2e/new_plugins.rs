@@ -48,7 +48,10 @@ fn every_kind_in_rust() {
         let args = ["new-plugin", &name, "--kind", kind, "--api", api.to_str().unwrap()];
         let (stdout, _) = folder.run(&args, 0);
         assert!(
-            stdout.starts_with(&format!("{name} is a {kind} in Rust. Next:\n\n  cd {name}\n  cargo build")),
+            stdout.starts_with(&format!(
+                "{name} is {} {kind} in Rust. Next:\n\n  cd {name}\n  cargo build",
+                if kind == "evaluator" { "an" } else { "a" }
+            )),
             "{stdout}"
         );
         let at = folder.path(&name);

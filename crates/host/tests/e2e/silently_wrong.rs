@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+
 use crate::common::{Folder, SMALL, library_name, repository, texts};
 
 /// Compiles the library of `wrong.c` to where `--plugins wrong` finds it, as `libcompflow_NAME`.
@@ -80,6 +83,7 @@ fn an_evaluator_that_writes_into_the_truth_is_found() {
     folder.write("p.toml", &format!("{SMALL}\n{evaluator}"));
     let (_, stderr) = run(&folder, &[], 1);
     assert!(stderr.contains("evaluator `wrong`: the examples or their true sets were written to"), "{stderr}");
+    assert!(std::fs::read_dir(folder.path("out/cells")).unwrap().next().is_none(), "and nothing of it is kept");
 }
 
 #[test]
@@ -87,6 +91,29 @@ fn a_cell_that_says_it_was_cancelled_has_failed_if_nobody_cancelled_it() {
     let folder = with_clusterer("cancel");
     run(&folder, &[], 1);
     only_bad_failed(&folder, "stopped as if it had been cancelled, and nobody has cancelled it");
+}
+
+#[test]
+fn a_call_that_reported_an_error_has_failed_whatever_it_returns() {
+    let folder = with_clusterer("complain");
+    run(&folder, &[], 1);
+    only_bad_failed(&folder, "this went badly wrong");
+}
+
+#[test]
+fn an_example_may_belong_to_none_of_them_where_that_is_declared() {
+    let folder = with_clusterer("none");
+    run(&folder, &[], 0);
+    let assignments = folder.read_parquet("out/assignments.parquet");
+    let clusters = assignments.column_by_name("clusters").unwrap().as_list::<i64>();
+    let distances = assignments.column_by_name("distance").unwrap();
+    let of_bad: Vec<usize> =
+        (0..assignments.num_rows()).filter(|&row| texts(&assignments, "clusterer")[row] == "bad").collect();
+    let none = of_bad.iter().filter(|&&row| clusters.value(row).is_empty()).count();
+    assert_eq!((of_bad.len(), none), (3 * 45, 3 * 23));
+    assert!(of_bad.iter().all(|&row| distances.is_null(row)), "it has no representatives");
+    let (_, stderr) = folder.run(&["report", "out"], 0);
+    assert!(!stderr.contains("error"), "{stderr}");
 }
 
 #[test]
@@ -151,7 +178,7 @@ fn a_column_that_a_loader_does_not_return_is_missed() {
     add_wrong(&folder);
     folder.write(
         "p.toml",
-        "[[data]]\nname = \"d\"\nloader = \"wrong\"\n\n[[clusterer]]\nuse = \"kmeans\"\nparams = { k = 1 }\n",
+        "[[data]]\nname = \"d\"\nloader = \"wrong\"\ncolumns = { truth = \"truth\" }\n\n[[clusterer]]\nuse = \"kmeans\"\nparams = { k = 1 }\n",
     );
     let (_, stderr) = run(&folder, &[], 2);
     assert!(stderr.contains("the loader returned no column `truth`, though it was asked for `truth`"), "{stderr}");

@@ -122,7 +122,7 @@ fn weights_are_read_and_a_method_that_ignores_them_is_named() {
     let clusterer = "\n[[clusterer]]\nuse = \"ac\"\nparams = { k = 3 }\n";
     folder.write("p.toml", &format!("{DATA}{columns}{clusterer}"));
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
-    assert!(stderr.contains("warning: ac: makes no use of the weights of data `d`"), "{stderr}");
+    assert!(stderr.contains("warning: data `d`: no use of its weights is made by `ac`"), "{stderr}");
     let mut negative = vec![1.0; 30];
     negative[7] = -0.5;
     let negative: ArrayRef = Arc::new(Float64Array::from(negative));

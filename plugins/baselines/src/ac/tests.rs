@@ -1,4 +1,4 @@
-use compflow_api::{Embeddings, ForeignClusterer, Normalize, Registration};
+use compflow_api::{Embeddings, ForeignClusterer, Normalize, Registration, Services, Shape};
 
 use super::*;
 use compflow_kernels::testing::examples;
@@ -195,7 +195,7 @@ fn works_across_the_boundary() {
     let task = Task::new(Embeddings::new(&values, 3));
     let expected = found(&values, 3, by_k(Linkage::Average, 9));
     assert_eq!(ac.cluster(&task, &Services::none()).unwrap(), expected);
-    assert!(ac.memory(180, 3, 1).unwrap() > 180 * 179 / 2 * 8);
+    assert!(ac.memory(Shape { rows: 180, dim: 3, degree: 1 }, &Services::none()).unwrap() > 180 * 179 / 2 * 8);
 
     for preset in ["paper", "authors-code"] {
         let ac = create(&format!(r#"{{"preset": "{preset}"}}"#)).unwrap();

@@ -1,4 +1,4 @@
-use compflow_api::{Distance, Embeddings, ForeignClusterer, Registration};
+use compflow_api::{Distance, Embeddings, ForeignClusterer, Registration, Services, Shape};
 
 use super::*;
 use compflow_kernels::preference::Target;
@@ -221,7 +221,10 @@ fn works_across_the_boundary() {
     let task = Task::new(Embeddings::new(&values, 3));
     let direct = found(&values, 3, with_preference(Preference::Percentile("p10".to_owned())));
     assert_eq!(ap.cluster(&task, &Services::none()).unwrap(), direct);
-    assert!((8 * 3000 * 3000..9 * 3000 * 3000).contains(&ap.memory(3000, 32, 1).unwrap()));
+    assert!(
+        (8 * 3000 * 3000..9 * 3000 * 3000)
+            .contains(&ap.memory(Shape { rows: 3000, dim: 32, degree: 1 }, &Services::none()).unwrap())
+    );
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.5 and below 1.0, found 1.0");

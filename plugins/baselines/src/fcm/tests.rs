@@ -1,4 +1,4 @@
-use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Sets};
+use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Services, Sets, Shape};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
@@ -173,7 +173,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     task.degree = 2;
     let found = foreign.cluster(&task, &Services::none()).unwrap();
     assert_eq!(found, cluster(&values, 3, &fcm(9, 1.5), &Services::none()).unwrap());
-    assert!(foreign.memory(180, 3, 1).unwrap() > 180 * 3 * 8);
+    assert!(foreign.memory(Shape { rows: 180, dim: 3, degree: 1 }, &Services::none()).unwrap() > 180 * 3 * 8);
 
     let effective =
         |params: &str| serde_json::from_str::<serde_json::Value>(&component.effective(params)).unwrap();

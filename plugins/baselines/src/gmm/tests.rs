@@ -1,4 +1,4 @@
-use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Sets};
+use compflow_api::{Embeddings, Error, ForeignClusterer, Registration, Services, Sets, Shape};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
@@ -257,7 +257,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     let found = foreign.cluster(&task, &Services::none()).unwrap();
     let expected = cluster(&values, 3, &gmm(4, Variant::Bayes, Covariance::Diag), &Services::none()).unwrap();
     assert_eq!(found, expected);
-    assert!(foreign.memory(180, 3, 1).unwrap() > 180 * 3 * 8);
+    assert!(foreign.memory(Shape { rows: 180, dim: 3, degree: 1 }, &Services::none()).unwrap() > 180 * 3 * 8);
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");

@@ -1,4 +1,4 @@
-use compflow_api::{Embeddings, Error, ForeignClusterer, Normalize, Registration};
+use compflow_api::{Embeddings, Error, ForeignClusterer, Normalize, Registration, Services, Shape};
 
 use super::*;
 use crate::fixtures::{Fixtures, deviation};
@@ -263,7 +263,7 @@ fn works_across_the_boundary() {
     let (values, _) = examples::blobs(9, 50, 3, 8);
     let task = Task::new(Embeddings::new(&values, 3));
     assert_eq!(kmeans.cluster(&task, &Services::none()).unwrap(), found(&values, 3, params(9)));
-    assert!(kmeans.memory(450, 3, 1).unwrap() > 450 * 3 * 4);
+    assert!(kmeans.memory(Shape { rows: 450, dim: 3, degree: 1 }, &Services::none()).unwrap() > 450 * 3 * 4);
 
     let refused = |params: &str| create(params).unwrap_err().to_string();
     assert_eq!(refused("{}"), "`k` is missing");

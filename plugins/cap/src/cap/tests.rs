@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use compflow_api::{Composer, Distance, ForeignClusterer, Registration};
+use compflow_api::{Composer, Distance, ForeignClusterer, Registration, Services, Shape};
 use compflow_kernels::preference::{PerExample, Target};
 use compflow_kernels::testing::examples;
 use compflow_kernels::testing::watcher::Watcher;
@@ -475,9 +475,18 @@ fn works_across_the_boundary() {
     let alone = Task { composer: None, ..task(&values, 3, 1) };
     assert_eq!(cap(u64::MAX).cluster(&alone, &Services::none()).unwrap(), found(&alone, at(-2.0)));
     // Kept, 1500 × 1.1 million similarities; or the composed vectors, and as many similarities as there is room for.
-    assert!((6_800_000_000..7_000_000_000).contains(&cap(u64::MAX).memory(1500, 32, 2).unwrap()));
-    assert!((150_000_000..450_000_000).contains(&cap(400_000_000).memory(1500, 32, 2).unwrap()));
-    assert!((800_000_000..1_000_000_000).contains(&cap(1_000_000_000).memory(1500, 32, 2).unwrap()));
+    assert!(
+        (6_800_000_000..7_000_000_000)
+            .contains(&cap(u64::MAX).memory(Shape { rows: 1500, dim: 32, degree: 2 }, &Services::none()).unwrap())
+    );
+    assert!(
+        (150_000_000..450_000_000).contains(
+            &cap(400_000_000).memory(Shape { rows: 1500, dim: 32, degree: 2 }, &Services::none()).unwrap()
+        )
+    );
+    assert!((800_000_000..1_000_000_000).contains(
+        &cap(1_000_000_000).memory(Shape { rows: 1500, dim: 32, degree: 2 }, &Services::none()).unwrap()
+    ));
 
     let refused = |params: &str| create(params, u64::MAX).unwrap_err().to_string();
     assert_eq!(refused(r#"{"damping": 1.0}"#), "`damping` must be a number at least 0.0 and below 1.0, found 1.0");

@@ -1,6 +1,8 @@
 //! What it refuses, what it says, and how it is reached from outside.
 
-use compflow_api::{Error, Flags, ForeignClusterer, Host, Instance, Kind, Level, NoParams, Registration};
+use compflow_api::{
+    Error, Flags, ForeignClusterer, Host, Instance, Kind, Level, NoParams, Registration, Services, Shape,
+};
 use compflow_kernels::testing::watcher::Watcher;
 
 use super::*;
@@ -223,7 +225,7 @@ fn works_across_the_boundary() {
     let task = Task { degree: 1, composer: None, ..planted.task(Normalize::None) };
     let params = read(r#"{"k": 3, "preset": "paper"}"#);
     assert_eq!(ckm.cluster(&task, &services).unwrap(), cluster(&task, params, &Services::none()).unwrap());
-    assert!(ckm.memory(450, 3, 1).unwrap() > 450 * 3 * 4);
+    assert!(ckm.memory(Shape { rows: 450, dim: 3, degree: 1 }, &Services::none()).unwrap() > 450 * 3 * 4);
     let lines = host.lines.into_inner().unwrap();
     assert_eq!(lines[0].0, Level::Info);
     assert_eq!(lines[0].1, "3 compositions of up to 1");

@@ -49,9 +49,8 @@ static int32_t destroy(void *instance, const CompflowHost *host) {
 
 /* ---- clusterer ---- */
 
-static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degree, const CompflowHost *host,
-                      uint64_t *bytes) {
-  (void)rows, (void)dim, (void)degree, (void)host;
+static int32_t memory(void *instance, const CompflowShape *shape, const CompflowHost *host, uint64_t *bytes) {
+  (void)shape, (void)host;
   *bytes = is(instance, "hungry") ? UINT64_C(1) << 50 : 0;
   return COMPFLOW_STATUS_OK;
 }
@@ -59,6 +58,7 @@ static int32_t memory(void *instance, uint64_t rows, uint64_t dim, uint32_t degr
 static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
   if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud");
+  if (is(instance, "complain")) compflow_fail(host, "this went badly wrong"); /* and goes on */
   if (is(instance, "overwrite")) ((float *)task->embeddings)[0] += 1;
   if (is(instance, "round")) {
     fesetround(FE_TOWARDZERO);
@@ -68,7 +68,7 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
   uint32_t wide[] = {0, 1, 2}, *zeros = calloc(n, sizeof *zeros);
   uint64_t *begins = calloc(n + 1, sizeof *begins), ends[] = {0, 1};
   double *numbers = calloc(n, sizeof *numbers);
-  for (uint64_t at = 0; at <= n; at++) begins[at] = at;
+  for (uint64_t at = 0; at <= n; at++) begins[at] = is(instance, "none") ? at / 2 : at; /* every other one to nothing */
   CompflowClustering found;
   compflow_clustering_begin(&found);
   found.converged = 1;
@@ -97,9 +97,10 @@ static const CompflowClustererMethods CLUSTERER = {.size = sizeof CLUSTERER, .me
 
 /* ---- composer: never writes its output ---- */
 
-static uint64_t dim_of(void *instance) {
-  (void)instance;
-  return 0;
+static int32_t dim_of(void *instance, const CompflowHost *host, uint64_t *dim) {
+  (void)instance, (void)host;
+  *dim = 0;
+  return COMPFLOW_STATUS_OK;
 }
 
 static int32_t compose(void *instance, uint64_t rows, uint64_t dim, const float *left, const float *right, float *out,
@@ -114,7 +115,8 @@ static const CompflowComposerMethods COMPOSER = {.size = sizeof COMPOSER, .dim =
 
 static int32_t load(void *instance, const CompflowLoadRequest *request, const CompflowHost *host,
                     struct ArrowArrayStream *out) {
-  (void)instance, (void)request;
+  (void)request;
+  if (is(instance, "round")) fesetround(FE_TOWARDZERO);
   float values[] = {0, 0, 1, 1};
   CompflowTable table;
   int problem = compflow_table_begin(&table, 2, 1);
@@ -149,8 +151,14 @@ static const CompflowEvaluatorMethods EVALUATOR = {.size = sizeof EVALUATOR, .me
   {                                                                                                              \
     .size = sizeof(CompflowComponent), .kind = of_kind, .name = COMPFLOW_TEXT("wrong"),                          \
     .summary = COMPFLOW_TEXT("\033[31mnot to be trusted"), .schema = COMPFLOW_TEXT(SCHEMA), .create = create, \
-    .destroy = destroy, .methods = &its_methods                                                                  \
+    .destroy = destroy, .methods = &its_methods, .flags_of = flags_of                                            \
   }
+
+static int32_t flags_of(void *instance, const CompflowHost *host, uint64_t *flags) {
+  (void)host;
+  *flags = is(instance, "none") ? COMPFLOW_ASSIGNS_NONE : 0;
+  return COMPFLOW_STATUS_OK;
+}
 
 static const CompflowComponent ALL[] = {
     COMPONENT(COMPFLOW_KIND_LOADER, LOADER),

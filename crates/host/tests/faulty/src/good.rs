@@ -3,7 +3,7 @@
 use arrow_schema::{DataType, Field, Schema};
 use compflow_api::{
     Clusterer, Clustering, Column, Component, Composer, Description, Embeddings, Error, Evaluation, Evaluator,
-    Flags, LoadRequest, Loader, Metric, NoParams, Result, Services, Sets, Stream, Task, register,
+    Flags, LoadRequest, Loader, Metric, NoParams, Result, Services, Sets, Shape, Stream, Task, register,
 };
 
 use crate::violations::component;
@@ -25,13 +25,14 @@ component!(
 const BYTES: u64 = 64;
 
 impl Clusterer for Choosy {
-    fn memory(&self, rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, .. } = shape;
         Ok(BYTES.saturating_mul(rows as u64))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let rows = task.embeddings.len();
-        services.require_memory(self.memory(rows, 1, 1)?, "cluster fewer examples")?;
+        services.require_memory(self.memory(task.shape(), services)?, "cluster fewer examples")?;
         let (ids, heights) = (task.column("id")?, task.column("height")?);
         let known = |row: usize| row < ids.len().min(heights.len());
         let counts = |row: usize| task.weights.is_none_or(|weights| weights[row] > 0.0);

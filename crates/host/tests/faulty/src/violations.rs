@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, StreamTask, Task, register,
+    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, Shape, StreamTask, Task,
+    register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -287,12 +288,13 @@ impl Clusterer for Hasty {
 component!(clusterer Extravagant, "extravagant", "states less memory for more examples, and fails without it");
 
 impl Clusterer for Extravagant {
-    fn memory(&self, rows: usize, _dim: usize, _degree: usize) -> Result<u64> {
+    fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, .. } = shape;
         Ok(1_000_000 - (rows as u64).min(10_000))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        match services.memory < self.memory(task.embeddings.len(), 1, 1)? {
+        match services.memory < self.memory(task.shape(), services)? {
             true => Err(Error::data("there is too little of something")),
             false => Ok(one_cluster(task)),
         }
