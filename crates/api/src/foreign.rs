@@ -155,6 +155,19 @@ impl ForeignComponent {
         }
         // SAFETY: the methods are of the type that the kind says, and live as long as the descriptor.
         unsafe {
+            let reserved = match kind {
+                Kind::Loader => read_sized::<RawLoaderMethods>(raw.methods.cast()).map(|methods| methods.reserved),
+                Kind::Composer => {
+                    read_sized::<RawComposerMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+                Kind::Clusterer => {
+                    read_sized::<RawClustererMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+                Kind::Evaluator => {
+                    read_sized::<RawEvaluatorMethods>(raw.methods.cast()).map(|methods| methods.reserved)
+                }
+            };
+            require_reserved("its methods", reserved.map_err(about)?).map_err(about)?;
             if kind == Kind::Composer {
                 let methods = read_sized::<RawComposerMethods>(raw.methods.cast()).map_err(about)?;
                 let (gradients, sets) =
@@ -174,19 +187,6 @@ impl ForeignComponent {
                     }
                 }
             }
-            let reserved = match kind {
-                Kind::Loader => read_sized::<RawLoaderMethods>(raw.methods.cast()).map(|methods| methods.reserved),
-                Kind::Composer => {
-                    read_sized::<RawComposerMethods>(raw.methods.cast()).map(|methods| methods.reserved)
-                }
-                Kind::Clusterer => {
-                    read_sized::<RawClustererMethods>(raw.methods.cast()).map(|methods| methods.reserved)
-                }
-                Kind::Evaluator => {
-                    read_sized::<RawEvaluatorMethods>(raw.methods.cast()).map(|methods| methods.reserved)
-                }
-            };
-            require_reserved("its methods", reserved.map_err(about)?).map_err(about)?;
         }
         Ok(Self { pointer, raw, flags, kind, name, summary, documentation, schema })
     }

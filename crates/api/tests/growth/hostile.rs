@@ -112,6 +112,9 @@ fn descriptors_that_cannot_be_are_refused() {
         let reserved = hand_made(kind, Some([least, 7]), |_, _| {});
         assert!(reserved.ends_with("a reserved field of its methods is 7, not 0"), "{reserved}");
     }
+    // Declared, and not there.
+    let lacking = hand_made(KIND_COMPOSER, Some([48, 0]), |_, component| component.flags = COMPOSES_SETS);
+    assert_eq!(lacking, "composer `crooked`: `compose_sets`: lacks the function");
 }
 
 // ---- results that nobody should believe ----
