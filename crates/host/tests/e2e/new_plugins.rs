@@ -62,6 +62,20 @@ fn every_kind_in_rust() {
     }
 }
 
+#[test]
+fn a_plugin_that_would_end_the_process_is_refused_when_it_is_built() {
+    let folder = Folder::new();
+    let api = repository().join("crates/api");
+    let args = ["new-plugin", "fragile", "--kind", "evaluator", "--api", api.to_str().unwrap()];
+    folder.run(&args, 0);
+    let mut check = cargo();
+    check.args(["check", "--release", "--config", "profile.release.panic = \"abort\""]);
+    let output = check.current_dir(folder.path("fragile")).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{stderr}");
+    assert!(stderr.contains("a compflow plugin must be built with panic = "), "{stderr}");
+}
+
 /// Compiles a C file as a plugin's Makefile does.
 pub(crate) fn compile(source: &Path, library: &Path, more: &[&str]) {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
