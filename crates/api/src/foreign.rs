@@ -253,6 +253,23 @@ impl Instance {
         Ok(Self { raw: raw.instance, component })
     }
 
+    /// Likewise, of an instance that is handed over: one that cannot be used is ended.
+    ///
+    /// # Safety
+    /// As for [`from_raw`](Self::from_raw).
+    pub(crate) unsafe fn take(raw: RawInstance) -> Result<Self> {
+        // SAFETY: passed on to the caller.
+        let taken = unsafe { Self::from_raw(raw) };
+        if taken.is_err() && !raw.instance.is_null() {
+            // SAFETY: whatever else is wrong with a descriptor, it is null or as long as it says.
+            if let Ok(RawComponent { destroy: Some(destroy), .. }) = unsafe { read_sized(raw.component) } {
+                // SAFETY: nobody else ends it. What goes wrong has nobody to be told to: it is refused already.
+                let _ = call(&Services::none(), |host| unsafe { destroy(raw.instance, host) });
+            }
+        }
+        taken
+    }
+
     /// What it is an instance of.
     pub fn component(&self) -> &ForeignComponent {
         &self.component

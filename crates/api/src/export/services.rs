@@ -64,7 +64,7 @@ impl Host for Caller {
         };
         status_result(status, problems)?;
         // SAFETY: on success the table hands over an instance with its component.
-        unsafe { Instance::from_raw(instance) }
+        unsafe { Instance::take(instance) }
     }
 }
 

@@ -151,7 +151,12 @@ impl Registry {
             return found.copied().ok_or_else(|| {
                 let known: Vec<String> =
                     entries.map(|entry| format!("{}:{component}", self.library_of(entry))).collect();
+                let stems = || self.libraries.iter().filter_map(|file| trust::stem(&file.path));
                 match known.is_empty() {
+                    true if !stems().any(|stem| stem == library) => {
+                        Problem::without_place(format!("there is no library `{library}` for {kind} `{name}`"))
+                            .suggest(library, stems().collect::<Vec<_>>())
+                    }
                     true => self.missing(kind, component),
                     false => Problem::without_place(format!("there is no {kind} named `{name}`"))
                         .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>()),

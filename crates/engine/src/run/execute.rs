@@ -1,5 +1,6 @@
 //! All cells of a plan, in parallel.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -79,7 +80,15 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     }
     rows.extend(execute(shared, test_cells(plan, &chosen), &mut counter));
     if !cancel.requested() {
-        rows.extend(unsettled(plan, &chosen, &rows));
+        let unsettled = unsettled(plan, &chosen, &rows);
+        let mut reported = BTreeSet::new();
+        for row in &unsettled {
+            if reported.insert(row.cell.clusterer) {
+                let about = &plan.clusterers[row.cell.clusterer].name;
+                factory.observer.error(about, row.error.as_deref().unwrap_or_default());
+            }
+        }
+        rows.extend(unsettled);
     }
     drop(counter);
     factory.observer.cells_ended();
