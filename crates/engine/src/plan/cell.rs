@@ -57,9 +57,9 @@ impl Cell {
         let columns = clusterer.columns.iter().flat_map(|name| trial.column_key(name)).collect::<String>();
         let memberships = if setting.memberships { "memberships" } else { "" };
         let space = format!("{:?}", setting.space);
-        let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)].map(u64::to_le_bytes);
-        let texts = [ENGINE, &clusterer.key, composer, &space, &trial.key, truth, &columns, memberships];
-        hash_parts(texts.into_iter().map(str::as_bytes).chain(numbers.iter().map(|number| &number[..])))
+        let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)];
+        let texts = [&clusterer.key[..], composer, &space, &trial.key, truth, &columns, memberships];
+        kept_under(ENGINE, &texts, &numbers)
     }
 
     /// How it is called in messages.
@@ -67,6 +67,13 @@ impl Cell {
         let data = &plan.data[self.data];
         format!("{} trial {} {}", data.name, self.trial(plan).number, self.label(plan))
     }
+}
+
+/// The key of what depends on an engine, on texts and on numbers.
+fn kept_under(engine: &str, texts: &[&str], numbers: &[u64]) -> String {
+    let numbers: Vec<[u8; 8]> = numbers.iter().map(|number| number.to_le_bytes()).collect();
+    let texts = std::iter::once(engine).chain(texts.iter().copied()).map(str::as_bytes);
+    hash_parts(texts.chain(numbers.iter().map(|number| &number[..])))
 }
 
 /// The variant that was chosen for a clusterer, by index.
@@ -111,4 +118,18 @@ pub(crate) fn test_cells(plan: &Plan, chosen: &Chosen) -> Vec<Cell> {
 /// To count cells before it is known which variant tuning chooses.
 pub(crate) fn assume_first(plan: &Plan) -> Chosen {
     (0..plan.clusterers.len()).map(|clusterer| (clusterer, 0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_engine_has_kept_is_not_taken_for_ours() {
+        assert!(ENGINE.ends_with(env!("CARGO_PKG_VERSION")));
+        let ours = kept_under(ENGINE, &["clusterer", "data"], &[2, 32]);
+        assert_eq!(kept_under(ENGINE, &["clusterer", "data"], &[2, 32]), ours);
+        assert_ne!(kept_under("compflow-engine 0.0.0", &["clusterer", "data"], &[2, 32]), ours);
+        assert_ne!(kept_under(ENGINE, &["clustererdata", ""], &[2, 32]), ours);
+    }
 }

@@ -236,6 +236,24 @@ fn escape_sequences_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn a_library_is_known_by_what_it_was_before_it_was_opened() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let library = folder.path("wrong").join(library_name("wrong"));
+    let before = blake3::hash(&std::fs::read(&library).unwrap()).to_hex().to_string();
+    let mut command = folder.compflow(&["--plugins", "wrong", "plugins", "--json"]);
+    let output = command.env("WRONG_CHANGES", &library).output().unwrap();
+    assert_ne!(
+        blake3::hash(&std::fs::read(&library).unwrap()).to_hex().to_string(),
+        before,
+        "it has changed itself"
+    );
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let wrong = listed.as_array().unwrap().iter().find(|found| found["name"] == "compflow-wrong").unwrap();
+    assert_eq!(wrong["blake3"], before.as_str());
+}
+
+#[test]
 fn a_library_that_hides_another_is_named_and_a_qualified_name_chooses() {
     let folder = with_clusterer("fine");
     // Of the same name as ours, with other content.

@@ -14,6 +14,16 @@ __attribute__((constructor)) static void fast_math(void) {
 #endif
 }
 
+/* Becomes another file while it is being opened. */
+__attribute__((constructor)) static void change(void) {
+  const char *path = getenv("WRONG_CHANGES");
+  FILE *file = path ? fopen(path, "ab") : NULL;
+  if (file) {
+    fputc(0, file);
+    fclose(file);
+  }
+}
+
 static const char SCHEMA[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {"
     "\"mode\": {\"type\": \"string\", \"default\": \"fine\"}}}";
