@@ -203,6 +203,32 @@ fn how_a_library_rounds_is_its_own_affair() {
 }
 
 #[test]
+fn how_a_stream_rounds_is_its_own_affair() {
+    let distances = |mode: &str| {
+        let folder = Folder::new();
+        add_wrong(&folder);
+        let data = format!("[[data]]\nname = \"d\"\nloader = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n");
+        let rest =
+            "columns = { embedding = \"embedding\" }\n\n[[clusterer]]\nuse = \"kmeans\"\nparams = { k = 3 }\n";
+        folder.write("p.toml", &(data + rest));
+        run(&folder, &[], 0);
+        let assignments = folder.read_parquet("out/assignments.parquet");
+        format!("{:?}", assignments.column_by_name("distance").unwrap())
+    };
+    assert_eq!(distances("round"), distances("fine"));
+}
+
+#[test]
+fn the_process_ends_without_taking_memory_from_threads_that_still_run() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let noted = folder.path("ended");
+    let mut command = folder.compflow(&["--plugins", "wrong", "plugins"]);
+    assert!(command.env("WRONG_ENDS", &noted).output().unwrap().status.success());
+    assert!(!noted.exists(), "destructors of libraries ran");
+}
+
+#[test]
 fn a_count_is_shown_as_one_and_a_score_beyond_its_range_is_refused() {
     let folder = Folder::new();
     add_wrong(&folder);
