@@ -156,7 +156,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     let (plan, setting) = (job.plan, &job.plan.setting);
     let services = Services { host, seed: cell.seed(plan), threads: setting.threads, memory: setting.memory };
     if cell.trial(plan).damaged.load(Ordering::Relaxed) {
-        return job.require_intact(cell, "an earlier cell").map(|()| unreachable!());
+        job.require_intact(cell, "an earlier cell")?;
     }
     // Made for every cell, so that one that panicked takes no other cell with it.
     let instance = ForeignClusterer::try_from(cell.variant(plan).recipe.make(job.factory)?)?;
