@@ -539,9 +539,8 @@ pub struct RawClustering {
     /// tables lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
     pub assignments: RawTable,
     /// A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
-    /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different (a composition is
-    /// folded in ascending order of these rows); optional `centroid` `fixed_size_list<f32>`, a point of the pipeline's space
-    /// (already normalised where it normalises).
+    /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different; optional
+    /// `centroid` `fixed_size_list<f32>`, a point of the pipeline's space (already normalised where it normalises).
     pub clusters: RawTable,
     /// A row per iteration: `objective` `f64`. May be left released.
     pub trace: RawTable,

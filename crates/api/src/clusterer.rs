@@ -202,7 +202,7 @@ pub struct Clustering {
     /// The clusters, at least those that occur in `assignments` and are not empty: each the set of its members.
     pub clusters: Sets,
     /// For every cluster the rows that are its members' exemplars, in the order of the members; empty if the
-    /// method has none. A composition is folded in ascending order of these rows.
+    /// method has none.
     pub exemplars: Vec<Vec<u32>>,
     /// For every cluster a point of the space, row-major; empty if the method has none.
     pub centroids: Vec<f32>,

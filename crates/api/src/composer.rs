@@ -1,8 +1,11 @@
-//! Composition: pairs by a composer, sets by folding pairs.
+//! Composition: pairs by a composer, sets from pairs.
+
+mod levels;
 
 use crate::{Embeddings, Error, Result, Services, Sets};
+use levels::Levels;
 
-/// Sets composed at a time, so that the copies a fold needs stay in the cache.
+/// Sets composed at a time, so that the copies this needs stay in the cache.
 const BATCH: usize = 1024;
 
 /// Predicts where the union of two things lies, for many pairs at once.
@@ -14,7 +17,7 @@ pub trait Composer: Send + Sync {
         None
     }
 
-    /// `out[i] = g(left[i], right[i])`; every number of `out` is written.
+    /// `out[i] = g(left[i], right[i])`; every number of `out` is written. g(a, b) = g(b, a), as a set has no order.
     ///
     /// # Errors
     /// If the dimension is not its own, or it cannot compose.
@@ -44,6 +47,12 @@ pub trait Composer: Send + Sync {
         _services: &Services<'_>,
     ) -> Result<()> {
         Err(Error::new("the composer has no gradients"))
+    }
+
+    /// Whether neither order nor grouping matters, but for rounding. A component of which that is so declares
+    /// [`IS_ASSOCIATIVE`](crate::Flags::IS_ASSOCIATIVE) as well; its sets cost least.
+    fn is_associative(&self) -> bool {
+        false
     }
 
     /// Whether it composes whole sets itself, by [`sets`](Self::sets). A component that does declares
@@ -83,50 +92,15 @@ pub trait Composer: Send + Sync {
     }
 }
 
-/// One step of the fold of a batch of sets: those that have a `t`-th member, and the pairs composed for them.
-struct Step {
-    /// Positions in the batch.
-    active: Vec<usize>,
-    left: Vec<f32>,
-    right: Vec<f32>,
-}
-
-/// Folds `sets` (none empty) from the left in ascending order into `folded`; returns the steps.
-fn fold(
-    composer: &dyn Composer,
-    rows: Embeddings<'_>,
-    sets: &[&[u32]],
-    folded: &mut [f32],
-    services: &Services<'_>,
-) -> Result<Vec<Step>> {
-    let dim = rows.dim();
-    for (set, out) in sets.iter().zip(folded.chunks_exact_mut(dim)) {
-        out.copy_from_slice(rows.row(set[0] as usize));
-    }
-    let longest = sets.iter().map(|set| set.len()).max().unwrap_or(0);
-    let mut steps = Vec::new();
-    for member in 1..longest {
-        let active: Vec<usize> = (0..sets.len()).filter(|&at| sets[at].len() > member).collect();
-        let left = gather(active.iter().map(|&at| &folded[at * dim..][..dim]), dim);
-        let right = gather(active.iter().map(|&at| rows.row(sets[at][member] as usize)), dim);
-        let mut out = vec![0.0; left.len()];
-        composer.compose(dim, &left, &right, &mut out, services)?;
-        for (&at, row) in active.iter().zip(out.chunks_exact(dim)) {
-            folded[at * dim..][..dim].copy_from_slice(row);
-        }
-        steps.push(Step { active, left, right });
-    }
-    Ok(steps)
-}
-
-fn gather<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, dim: usize) -> Vec<f32> {
-    let mut gathered = Vec::with_capacity(rows.len() * dim);
-    rows.for_each(|row| gathered.extend_from_slice(row));
-    gathered
-}
-
-/// Composes rows by sets: `out[i] = g(…g(g(rows[a], rows[b]), rows[c])…)` for the set `{a < b < c < …}`, or as the
-/// composer does it that composes whole sets itself.
+/// Composes rows by sets: `out[i] = G(sets[i])`, where the composition of one is its row, of two `g(rows[a], rows[b])`,
+/// and of more the mean over which member comes last, as a pair knows nothing of a third and most g are not associative:
+///
+/// ```text
+/// G(c) = 1/|c| Σ_{l in c} g(G(c∖l), rows[l])
+/// ```
+///
+/// So nothing depends on how rows are numbered. Of an associative composer all terms are equal and one is computed; a
+/// composer that composes whole sets itself does it as it does.
 ///
 /// ```
 /// # use compflow_api::{Composer, Embeddings, Result, Services, Sets, compose_sets};
@@ -160,7 +134,7 @@ pub fn compose_sets(
     } else {
         let sets: Vec<&[u32]> = sets.iter().collect();
         for (batch, out) in sets.chunks(BATCH).zip(composed.chunks_mut(BATCH * rows.dim())) {
-            fold(composer, rows, batch, out, services)?;
+            Levels::compose(composer, rows, batch, services)?.collect(rows, batch, out);
         }
     }
     for (set, row) in sets.iter().zip(composed.chunks_exact(rows.dim())) {
@@ -196,27 +170,10 @@ pub fn compose_sets_vjp(
         composer.sets_vjp(rows, sets, grad, &mut grad_rows, services)?;
         return Ok(grad_rows);
     }
-    let mut add = |row: u32, grad: &[f32]| {
-        grad_rows[row as usize * dim..][..dim].iter_mut().zip(grad).for_each(|(sum, g)| *sum += g);
-    };
     let sets: Vec<&[u32]> = sets.iter().collect();
     for (batch, grad) in sets.chunks(BATCH).zip(grad.chunks(BATCH * dim)) {
-        let mut folded = vec![0.0; grad.len()];
-        let steps = fold(composer, rows, batch, &mut folded, services)?;
-        let mut grad = grad.to_vec();
-        for (member, step) in steps.iter().enumerate().map(|(at, step)| (at + 1, step)).rev() {
-            let out = gather(step.active.iter().map(|&at| &grad[at * dim..][..dim]), dim);
-            let (mut left, mut right) = (vec![0.0; out.len()], vec![0.0; out.len()]);
-            composer.vjp(dim, &step.left, &step.right, &out, &mut left, &mut right, services)?;
-            for ((&at, left), right) in step.active.iter().zip(left.chunks_exact(dim)).zip(right.chunks_exact(dim))
-            {
-                grad[at * dim..][..dim].copy_from_slice(left);
-                add(batch[at][member], right);
-            }
-        }
-        for (set, grad) in batch.iter().zip(grad.chunks_exact(dim)) {
-            add(set[0], grad);
-        }
+        let levels = Levels::compose(composer, rows, batch, services)?;
+        levels.pull_back(composer, batch, grad, &mut grad_rows, services)?;
     }
     Ok(grad_rows)
 }
@@ -225,8 +182,13 @@ pub fn compose_sets_vjp(
 mod tests {
     use super::*;
 
-    /// Neither associative nor commutative, so that a fold in another order shows: g(a, b) = a·a + 3b.
-    struct Crooked;
+    /// Symmetric and not associative, so that another grouping shows: g(a, b) = ab + a + b + 1; or a + b,
+    /// which is.
+    struct Crooked {
+        associative: bool,
+    }
+
+    const CROOKED: Crooked = Crooked { associative: false };
 
     impl Composer for Crooked {
         fn compose(
@@ -238,7 +200,7 @@ mod tests {
             _services: &Services<'_>,
         ) -> Result<()> {
             for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
-                *out = left * left + 3.0 * right;
+                *out = if self.associative { left + right } else { left * right + (left + right) + 1.0 };
             }
             Ok(())
         }
@@ -247,65 +209,127 @@ mod tests {
             &self,
             _dim: usize,
             left: &[f32],
-            _right: &[f32],
+            right: &[f32],
             grad: &[f32],
             grad_left: &mut [f32],
             grad_right: &mut [f32],
             _services: &Services<'_>,
         ) -> Result<()> {
             for at in 0..grad.len() {
-                grad_left[at] = 2.0 * left[at] * grad[at];
-                grad_right[at] = 3.0 * grad[at];
+                let (by_left, by_right) =
+                    if self.associative { (1.0, 1.0) } else { (right[at] + 1.0, left[at] + 1.0) };
+                grad_left[at] = by_left * grad[at];
+                grad_right[at] = by_right * grad[at];
             }
             Ok(())
+        }
+
+        fn is_associative(&self) -> bool {
+            self.associative
+        }
+    }
+
+    fn g(a: f64, b: f64) -> f64 {
+        a * b + a + b + 1.0
+    }
+
+    /// The definition, member by member.
+    fn composed(values: &[f64]) -> f64 {
+        match *values {
+            [one] => one,
+            [a, b] => g(a, b),
+            _ => {
+                let without = |at: usize| [&values[..at], &values[at + 1..]].concat();
+                let terms = (0..values.len()).map(|at| g(composed(&without(at)), values[at]));
+                terms.sum::<f64>() / values.len() as f64
+            }
         }
     }
 
     #[test]
-    fn sets_are_folded_from_the_left_in_ascending_order() {
-        let rows = Embeddings::new(&[1.0, 2.0, 3.0], 1);
-        let sets = Sets::from_iter([vec![2], vec![2, 0], vec![1, 2, 0]]);
-        assert_eq!(compose_sets(&Crooked, rows, &sets, &Services::none()).unwrap(), [3.0, 10.0, 58.0]);
+    fn of_three_and_more_it_is_the_mean_over_which_comes_last() {
+        let rows = Embeddings::new(&[1.0, 2.0, 3.0, 5.0], 1);
+        let sets = Sets::from_iter([vec![2], vec![2, 0], vec![1, 2, 0], vec![0, 1, 2, 3], vec![2, 0]]);
+        let found = compose_sets(&CROOKED, rows, &sets, &Services::none()).unwrap();
+        assert_eq!(found[..2], [3.0, 8.0]);
+        assert_eq!(found[4], 8.0);
+        for (found, expected) in
+            found[2..4].iter().zip([composed(&[1.0, 2.0, 3.0]), composed(&[1.0, 2.0, 3.0, 5.0])])
+        {
+            assert!((f64::from(*found) - expected).abs() < 1e-5 * expected, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn numbering_makes_no_difference() {
+        let values: Vec<f32> = (0..7).map(|at| 0.3 * ((at * 5) % 7) as f32).collect();
+        let reversed: Vec<f32> = values.iter().rev().copied().collect();
+        let sets = Sets::all_up_to(7, 4);
+        let mirrored: Sets =
+            sets.iter().map(|set| set.iter().map(|member| 6 - member).collect::<Vec<u32>>()).collect();
+        let found = compose_sets(&CROOKED, Embeddings::new(&values, 1), &sets, &Services::none()).unwrap();
+        let again = compose_sets(&CROOKED, Embeddings::new(&reversed, 1), &mirrored, &Services::none()).unwrap();
+        assert_eq!(found, again);
+    }
+
+    #[test]
+    fn an_associative_composer_composes_each_member_once() {
+        let rows = Embeddings::new(&[1.0, 2.0, 4.0, 8.0], 1);
+        let sum = Crooked { associative: true };
+        let sets = Sets::from_iter([vec![0, 1, 2, 3], vec![1, 3], vec![0, 2, 3]]);
+        assert_eq!(compose_sets(&sum, rows, &sets, &Services::none()).unwrap(), [15.0, 10.0, 13.0]);
+        let grad = compose_sets_vjp(&sum, rows, &sets, &[1.0, 10.0, 100.0], &Services::none()).unwrap();
+        assert_eq!(grad, [101.0, 11.0, 101.0, 111.0]);
     }
 
     #[test]
     fn more_sets_than_a_batch_compose_the_same() {
-        let values: Vec<f32> = (0..60).map(|at| at as f32 / 60.0).collect();
+        let values: Vec<f32> = (0..24).map(|at| at as f32 / 24.0).collect();
         let rows = Embeddings::new(&values, 1);
-        let sets = Sets::all_up_to(60, 2);
+        let sets = Sets::all_up_to(24, 3);
         assert!(sets.len() > BATCH);
-        let composed = compose_sets(&Crooked, rows, &sets, &Services::none()).unwrap();
+        let composed = compose_sets(&CROOKED, rows, &sets, &Services::none()).unwrap();
         for (set, value) in sets.iter().zip(&composed) {
-            let alone = compose_sets(&Crooked, rows, &Sets::from_iter([set]), &Services::none()).unwrap();
+            let alone = compose_sets(&CROOKED, rows, &Sets::from_iter([set]), &Services::none()).unwrap();
             assert_eq!(*value, alone[0], "{set:?}");
         }
         let grad: Vec<f32> = (0..sets.len()).map(|at| (at % 7) as f32).collect();
-        let mut sum = vec![0.0; 60];
+        let mut sum = vec![0.0; 24];
         for (set, grad) in sets.iter().zip(&grad) {
             let alone =
-                compose_sets_vjp(&Crooked, rows, &Sets::from_iter([set]), &[*grad], &Services::none()).unwrap();
+                compose_sets_vjp(&CROOKED, rows, &Sets::from_iter([set]), &[*grad], &Services::none()).unwrap();
             sum.iter_mut().zip(&alone).for_each(|(sum, g)| *sum += g);
         }
-        let whole = compose_sets_vjp(&Crooked, rows, &sets, &grad, &Services::none()).unwrap();
+        let whole = compose_sets_vjp(&CROOKED, rows, &sets, &grad, &Services::none()).unwrap();
         for (a, b) in whole.iter().zip(&sum) {
             assert!((a - b).abs() <= 1e-4 * b.abs().max(1.0), "{a} {b}");
         }
     }
 
     #[test]
-    fn the_gradient_of_a_fold_is_the_chain_rule() {
-        // f = ((a² + 3b)² + 3c): df/da = 2(a² + 3b)·2a, df/db = 2(a² + 3b)·3, df/dc = 3.
-        let rows = Embeddings::new(&[1.0, 2.0, 5.0, 9.0], 1);
-        let grad =
-            compose_sets_vjp(&Crooked, rows, &Sets::from_iter([[0, 1, 2]]), &[1.0], &Services::none()).unwrap();
-        assert_eq!(grad, [28.0, 42.0, 3.0, 0.0]);
+    fn the_gradient_is_that_of_central_differences() {
+        let values = [0.4f64, -0.7, 1.1, 0.2, 9.0];
+        let narrow = values.map(|value| value as f32);
+        for set in [vec![1, 3], vec![0, 1, 2], vec![0, 1, 2, 3]] {
+            let rows = Embeddings::new(&narrow, 1);
+            let found =
+                compose_sets_vjp(&CROOKED, rows, &Sets::from_iter([&set]), &[2.0], &Services::none()).unwrap();
+            for (at, found) in found.iter().enumerate() {
+                let moved = |by: f64| {
+                    let member = |&row: &u32| values[row as usize] + if row as usize == at { by } else { 0.0 };
+                    composed(&set.iter().map(member).collect::<Vec<f64>>())
+                };
+                let expected = 2.0 * (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!((f64::from(*found) - expected).abs() < 1e-4, "{set:?} {at}: {found} {expected}");
+            }
+        }
     }
 
     #[test]
     fn a_result_that_is_not_finite_names_the_set() {
-        let rows = Embeddings::new(&[1.0, f32::MAX], 1);
+        let rows = Embeddings::new(&[2.0, f32::MAX], 1);
         let error =
-            compose_sets(&Crooked, rows, &Sets::from_iter([vec![0], vec![0, 1]]), &Services::none()).unwrap_err();
+            compose_sets(&CROOKED, rows, &Sets::from_iter([vec![0], vec![0, 1]]), &Services::none()).unwrap_err();
         assert_eq!(error.to_string(), "composing the set [0, 1] gave inf");
     }
 }

@@ -153,6 +153,7 @@ impl Ckm {
             max_iter,
             tol,
             prune: self.params.prune && self.params.optimizer == Optimizer::Lbfgs,
+            reseed: self.params.reseed && self.params.optimizer == Optimizer::Lbfgs,
             workers: &workers,
             seed: services.seed,
             scatter: OnceLock::new(),
@@ -181,24 +182,20 @@ impl Ckm {
         self.clustering(&search, &best, services)
     }
 
-    /// Starts again near the best restart for as long as that lowers the SSD: with two singletons swapped, if the order
-    /// of composing matters, because the right ones may have been found in a wrong order; and with all of them
-    /// disturbed, if there are so few examples that single ones on a border make a local minimum.
+    /// Starts again near the best restart for as long as that lowers the SSD: with all singletons disturbed, if there are
+    /// so few examples that single ones on a border make a local minimum.
     fn refine(&self, search: &Search<'_>, mut best: Run) -> Result<Run> {
         let Search { starts, source, seed, .. } = search;
-        let most = self.params.restarts - 1;
-        let swap = starts.degree > 2 && starts.order_matters(&best.singletons)?;
+        let kicks = KICKS.min(self.params.restarts - 1);
+        if source.len() > FEW || kicks == 0 {
+            return Ok(best);
+        }
         for generation in 0..GENERATIONS {
             let mut rng = ChaCha8Rng::seed_from_u64(*seed);
             rng.set_stream(u64::MAX - 1 - generation);
-            let mut near = if swap { starts.swaps(&best.singletons, most, &mut rng) } else { Vec::new() };
-            if source.len() <= FEW {
-                let size = (source.frame.restore_squared(best.ssd) / (source.len() * source.dim()) as f64).sqrt();
-                near.extend((0..most.min(KICKS)).map(|_| starts.kick(&best.singletons, KICK * size, &mut rng)));
-            }
-            if near.is_empty() {
-                break;
-            }
+            let size = (source.frame.restore_squared(best.ssd) / (source.len() * source.dim()) as f64).sqrt();
+            let near: Vec<Vec<f32>> =
+                (0..kicks).map(|_| starts.kick(&best.singletons, KICK * size, &mut rng)).collect();
             let before = best.ssd;
             (best, _) = search.best_of(near.len(), |at, _| Ok(near[at].clone()), Some(best))?;
             if before - best.ssd <= ROUNDING * before {

@@ -14,8 +14,7 @@ use serde_json::{Map, Value};
 /// normalises, so are examples and all centres, after composing; with degree 1 that is spherical k-means, and without
 /// normalisation it is k-means.
 ///
-/// A singleton that is in no example's set starts anew at an example that is far from all centres. Sets that no example
-/// has are absent from the result.
+/// Sets that no example has are absent from the result.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -59,9 +58,12 @@ pub struct Params {
     /// Whether restarts that will not win are given up early; see the documentation for the rule. Never with `adam`.
     #[serde(default = "default_true")]
     pub prune: bool,
-    /// Whether it starts again near the best restart, to see whether that ends lower: with swapped singletons if the
-    /// order of composing matters, and with slightly moved ones if there are few examples. Never with `adam`, and never
-    /// with one restart.
+    /// Whether singletons that are in no example's set start anew at an example that is far from all centres. Never with
+    /// `adam`.
+    #[serde(default = "default_true")]
+    pub reseed: bool,
+    /// Whether it starts again near the best restart, to see whether that ends lower, if there are few examples: with
+    /// slightly moved singletons. Never with `adam`, and never with one restart.
     #[serde(default = "default_true")]
     pub refine: bool,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the
@@ -107,6 +109,7 @@ impl Params {
             init: Init::default(),
             sample: default_sample(),
             prune: true,
+            reseed: true,
             refine: true,
             stream: false,
             preset: None,
@@ -183,9 +186,10 @@ pub struct ClustererParams {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// As in the paper: random examples, and descent to convergence.
-    #[schemars(extend("values" = { "init": "random", "tol": 0.0, "max_iter": 1000, "refine": false }))]
+    #[schemars(extend("values" = { "init": "random", "tol": 0.0, "max_iter": 1000, "reseed": false, "refine": false }))]
     Paper,
-    /// As in the authors' code, which belongs in a space that normalises.
+    /// As in the authors' code, which belongs in a space that normalises: every restart ends after `max_iter` steps,
+    /// wherever it is then.
     #[schemars(extend("values" = { "init": "random", "optimizer": "adam", "lr": 0.2, "steps": 1, "refine": false }))]
     AuthorsCode,
 }

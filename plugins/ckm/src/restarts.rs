@@ -70,6 +70,8 @@ pub(crate) struct Search<'a> {
     pub(crate) tol: f64,
     /// Whether restarts are given up early.
     pub(crate) prune: bool,
+    /// Whether singletons that are in no example's set start anew.
+    pub(crate) reseed: bool,
     pub(crate) workers: &'a Workers,
     pub(crate) seed: u64,
     /// Σ‖x‖² of all points, once it is known.
@@ -104,8 +106,8 @@ pub(crate) struct Run {
     pub(crate) diverged: usize,
     /// Singletons that were started anew.
     pub(crate) reseeded: usize,
-    /// The lowest SSD so far and its singletons.
-    best: (f64, Vec<f32>),
+    /// The SSD that was judged last and its singletons.
+    last: (f64, Vec<f32>),
     adam: Option<Adam>,
 }
 
@@ -124,7 +126,7 @@ impl Run {
             state: State::Running,
             diverged: 0,
             reseeded: 0,
-            best: (f64::INFINITY, singletons.clone()),
+            last: (f64::INFINITY, singletons.clone()),
             singletons,
             adam,
         })
@@ -255,7 +257,7 @@ impl Search<'_> {
                     debug_assert!(run.ssd <= before + 1e-6 * scatter, "the SSD rose from {before} to {}", run.ssd);
                     if run.ssd >= before {
                         run.state = State::Converged;
-                        return self.return_to_best(run);
+                        return self.return_to_last(run);
                     }
                 }
             }
@@ -263,18 +265,13 @@ impl Search<'_> {
                 if run.trace.len() == self.max_iter {
                     let change = before.map_or(0.0, |before| (before - run.ssd).abs());
                     run.state = if change <= self.tol * run.ssd { State::Converged } else { State::Ended };
-                    if run.ssd < run.best.0 {
-                        run.best = (run.ssd, run.singletons.clone());
-                    }
-                    return self.return_to_best(run);
+                    return Ok(());
                 }
             }
         }
         run.trace.push(run.ssd);
-        if run.ssd < run.best.0 {
-            run.best = (run.ssd, run.singletons.clone());
-        }
-        let moved = self.reseed(run, scatter)?;
+        run.last = (run.ssd, run.singletons.clone());
+        let moved = self.reseed && self.reseed(run, scatter)?;
         if let Method::Lbfgs = self.method {
             let small = before.is_some_and(|before| before - run.ssd <= self.tol.max(ROUNDING) * before);
             if small && !moved {
@@ -330,9 +327,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Back to where the SSD was lowest.
-    fn return_to_best(&self, run: &mut Run) -> Result<()> {
-        (run.ssd, run.singletons) = run.best.clone();
+    /// Back to the singletons before the last move.
+    fn return_to_last(&self, run: &mut Run) -> Result<()> {
+        (run.ssd, run.singletons) = run.last.clone();
         run.centres = self.starts.model.centres(&run.singletons, self.sets)?;
         Ok(())
     }

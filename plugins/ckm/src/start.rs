@@ -8,7 +8,6 @@
 
 use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask};
 use ndarray::ArrayView2;
-use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 
 use crate::objective::Model;
@@ -148,38 +147,6 @@ impl Starts<'_> {
         self.plusplus(singletons, rng)
     }
 
-    /// Whether a set of three is composed to something else in another order of its members.
-    ///
-    /// # Errors
-    /// Those of the composer.
-    pub(crate) fn order_matters(&self, singletons: &[f32]) -> Result<bool> {
-        let dim = self.model.dim;
-        let backwards: Vec<f32> = singletons.chunks_exact(dim).rev().flatten().copied().collect();
-        let last = self.k as u32 - 1;
-        let centre = |rows: &[f32], set: [u32; 3]| self.model.centres(rows, &Sets::from_iter([set]));
-        let (one, other) = (centre(singletons, [0, 1, 2])?, centre(&backwards, [last - 2, last - 1, last])?);
-        let squared = |from: &[f32]| from.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>();
-        let apart: f64 = one.iter().zip(&other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
-        Ok(apart > 1e-8 * (squared(&one) + squared(&other)))
-    }
-
-    /// The same singletons with two of them swapped: all pairs, or `most` of them at random if there are more.
-    pub(crate) fn swaps(&self, singletons: &[f32], most: usize, rng: &mut impl Rng) -> Vec<Vec<f32>> {
-        let dim = self.model.dim;
-        let mut pairs: Vec<(usize, usize)> = (0..self.k).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
-        if pairs.len() > most {
-            pairs.shuffle(rng);
-            pairs.truncate(most);
-        }
-        let swap = |(a, b): (usize, usize)| {
-            let mut swapped = singletons.to_vec();
-            let (low, high) = swapped.split_at_mut(b * dim);
-            low[a * dim..][..dim].swap_with_slice(&mut high[..dim]);
-            swapped
-        };
-        pairs.into_iter().map(swap).collect()
-    }
-
     /// The same singletons, each moved at random by about `size` in every dimension of the space.
     pub(crate) fn kick(&self, singletons: &[f32], size: f64, rng: &mut impl Rng) -> Vec<f32> {
         let mut kicked = singletons.to_vec();
@@ -308,23 +275,6 @@ mod tests {
             let (distance, row) = starts.farthest(&[1.0, 9.0]);
             assert_eq!((starts.frame.restore_squared(distance), row), (9.0, &[4.0][..]));
         });
-    }
-
-    #[test]
-    fn order_matters_to_some() {
-        let values = examples::uniform(10, 4, 2);
-        for (g, expected) in
-            [(Plain::Max, false), (Plain::Sum, false), (Plain::Mean, true), (Plain::bilinear(4, 1), true)]
-        {
-            with(&values, 4, &g, 4, 3, |starts| {
-                assert_eq!(starts.order_matters(&values[..16]).unwrap(), expected, "{g:?}");
-                let mut rng = ChaCha8Rng::seed_from_u64(0);
-                let swaps = starts.swaps(&values[..16], 100, &mut rng);
-                assert_eq!(swaps.len(), 6);
-                assert_eq!(swaps[0][..8], [&values[4..8], &values[..4]].concat());
-                assert_eq!(starts.swaps(&values[..16], 2, &mut rng).len(), 2);
-            });
-        }
     }
 
     /// Says what it was made with.

@@ -1,5 +1,6 @@
 //! Tests of the whole clusterer, by subject.
 
+mod authors;
 mod invariance;
 mod recovery;
 mod refusal;

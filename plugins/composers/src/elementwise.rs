@@ -1,4 +1,4 @@
-//! Composition of each element by itself: what `max`, `sum` and `mean` have in common.
+//! Composition of each element by itself: what `max` and `sum` have in common.
 //!
 //! Each is a function of two numbers with its derivatives, an [`Element`]; here it becomes a composer of vectors. Plain
 //! loops over equally long slices, which the compiler turns into vector instructions.
@@ -14,10 +14,7 @@ pub trait Element: DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// [`Component::SUMMARY`].
     const SUMMARY: &'static str;
 
-    /// Whether neither order nor grouping matters, but for rounding.
-    const ASSOCIATIVE: bool;
-
-    /// g(left, right).
+    /// g(left, right). Associative and symmetric, but for rounding.
     fn compose(&self, left: f32, right: f32) -> f32;
 
     /// ∂g/∂left and ∂g/∂right.
@@ -31,10 +28,7 @@ pub struct Elementwise<E>(pub E);
 impl<E: Element> Component for Elementwise<E> {
     const NAME: &'static str = E::NAME;
     const SUMMARY: &'static str = E::SUMMARY;
-    const FLAGS: Flags = match E::ASSOCIATIVE {
-        true => Flags::HAS_GRADIENTS.and(Flags::IS_ASSOCIATIVE),
-        false => Flags::HAS_GRADIENTS,
-    };
+    const FLAGS: Flags = Flags::HAS_GRADIENTS.and(Flags::IS_ASSOCIATIVE);
     type Params = E;
 
     fn new(params: E, _services: &Services<'_>) -> Result<Self> {
@@ -75,5 +69,9 @@ impl<E: Element> Composer for Elementwise<E> {
             *grad_right = grad * by_right;
         }
         Ok(())
+    }
+
+    fn is_associative(&self) -> bool {
+        true
     }
 }

@@ -4,11 +4,12 @@
 //! | --- | --- |
 //! | `max` | the larger of both, element by element |
 //! | `sum` | a + b |
-//! | `mean` | (a + b) / 2 |
+//! | `mean` | (a + b) / 2, and of a set the mean of its members |
 //! | `bilinear` | W₁a + W₁b + W₂(a∘b) with learned weights |
 //!
-//! All are symmetric and differentiable, and work on batches of pairs. Sets of three and more are folded from pairs
-//! by [`compflow_api::compose_sets`]; for `max` and `sum` the order does not matter, and they declare it.
+//! All are symmetric and differentiable, and work on batches of pairs. Sets of three and more are composed
+//! from pairs by [`compflow_api::compose_sets`], whatever their members' numbers; `max` and `sum` declare that they are
+//! associative, which makes that cheap, and `mean` composes sets by itself.
 //!
 //! # Testing
 //!

@@ -24,7 +24,6 @@ register!(composer Max);
 impl Element for Params {
     const NAME: &'static str = "max";
     const SUMMARY: &'static str = "the larger of both, element by element";
-    const ASSOCIATIVE: bool = true;
 
     fn compose(&self, left: f32, right: f32) -> f32 {
         left.max(right)

@@ -22,7 +22,6 @@ register!(composer Sum);
 impl Element for Params {
     const NAME: &'static str = "sum";
     const SUMMARY: &'static str = "the sum of both";
-    const ASSOCIATIVE: bool = true;
 
     fn compose(&self, left: f32, right: f32) -> f32 {
         left + right

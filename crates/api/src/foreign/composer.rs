@@ -75,6 +75,10 @@ impl Composer for ForeignComposer {
         })
     }
 
+    fn is_associative(&self) -> bool {
+        self.instance.component.flags.contains(Flags::IS_ASSOCIATIVE)
+    }
+
     fn composes_sets(&self) -> bool {
         self.instance.component.flags.contains(Flags::COMPOSES_SETS)
     }

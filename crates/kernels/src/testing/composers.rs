@@ -79,10 +79,25 @@ impl Plain {
         }
     }
 
-    /// Folds the rows of a set, in order.
+    /// The composition of a set of rows, as [`compflow_api::compose_sets`] says; of [`Mean`](Self::Mean) the mean.
     pub fn compose_set(&self, rows: &[f64], dim: usize, set: &[u32]) -> Vec<f64> {
         let row = |at: u32| &rows[at as usize * dim..][..dim];
-        set[1..].iter().fold(row(set[0]).to_vec(), |folded, &member| self.compose_pair(&folded, row(member)))
+        let mean = |vectors: &[Vec<f64>]| -> Vec<f64> {
+            let sum = |axis: usize| vectors.iter().map(|vector| vector[axis]).sum::<f64>();
+            (0..dim).map(|axis| sum(axis) / vectors.len() as f64).collect()
+        };
+        match (self, set) {
+            (_, [one]) => row(*one).to_vec(),
+            (Self::Mean, _) => mean(&set.iter().map(|&member| row(member).to_vec()).collect::<Vec<_>>()),
+            (_, [a, b]) => self.compose_pair(row(*a), row(*b)),
+            _ => {
+                let term = |at: usize| {
+                    let others = [&set[..at], &set[at + 1..]].concat();
+                    self.compose_pair(&self.compose_set(rows, dim, &others), row(set[at]))
+                };
+                mean(&(0..set.len()).map(term).collect::<Vec<_>>())
+            }
+        }
     }
 }
 
@@ -129,5 +144,9 @@ impl Composer for Plain {
             narrow(grad_right, &to_right);
         }
         Ok(())
+    }
+
+    fn is_associative(&self) -> bool {
+        matches!(self, Self::Max | Self::Sum)
     }
 }

@@ -8,15 +8,36 @@ use super::*;
 
 #[test]
 fn the_order_of_the_rows_does_not_matter() {
-    let planted = plant(Plain::bilinear(8, 5), 4, 2, 8, 20, 0.05, 7);
-    let found = planted.cluster(Params::new(4), &Services::none()).unwrap();
-    let backwards: Vec<f32> = planted.values.chunks_exact(8).rev().flatten().copied().collect();
-    let task = Task { embeddings: Embeddings::new(&backwards, 8), ..planted.task(Normalize::None) };
-    let turned = cluster(&task, Params::new(4), &Services::none()).unwrap();
-    let again: Sets = turned.assignments.iter().rev().collect();
-    assert_eq!(cri(&again, &found.assignments), 1.0);
-    let (a, b) = (turned.diagnostics.objective, found.diagnostics.objective);
-    assert!((a - b).abs() < 1e-5 * b, "{a} {b}");
+    for degree in [2, 3] {
+        let planted = plant(Plain::bilinear(8, 5), 4, degree, 8, 20, 0.05, 7);
+        let found = planted.cluster(Params::new(4), &Services::none()).unwrap();
+        let backwards: Vec<f32> = planted.values.chunks_exact(8).rev().flatten().copied().collect();
+        let task = Task { embeddings: Embeddings::new(&backwards, 8), ..planted.task(Normalize::None) };
+        let turned = cluster(&task, Params::new(4), &Services::none()).unwrap();
+        let again: Sets = turned.assignments.iter().rev().collect();
+        assert_eq!(cri(&again, &found.assignments), 1.0);
+        assert_eq!(cri(&again, &planted.truth), 1.0);
+        let (a, b) = (turned.diagnostics.objective, found.diagnostics.objective);
+        assert!((a - b).abs() < 1e-5 * b, "{a} {b}");
+    }
+}
+
+#[test]
+fn the_numbers_of_the_singletons_do_not_matter() {
+    // Three that are composed by an order would be composed otherwise under other numbers.
+    let planted = plant(Plain::bilinear(6, 2), 4, 3, 6, 15, 0.3, 3);
+    let task = planted.task(Normalize::L2);
+    let services = Services::none();
+    let found = cluster(&task, Params { restarts: 1, ..params(4) }, &services).unwrap();
+    let dim = planted.dim;
+    let turned: Vec<f32> = found.singletons.vectors.chunks_exact(dim).rev().flatten().copied().collect();
+    let last = found.singletons.numbers.len() as u32 - 1;
+    let sets: Sets =
+        found.clusters.iter().map(|set| set.iter().map(|number| last - number).collect::<Vec<u32>>()).collect();
+    let composed = task.compose_sets(Embeddings::new(&turned, dim), &sets, &services).unwrap();
+    for (a, b) in composed.iter().zip(&found.centroids) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
 }
 
 #[test]
