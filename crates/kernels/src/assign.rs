@@ -1,22 +1,22 @@
 //! The nearest centre of every example, and what the examples of each centre add up to.
 //!
-//! argmin_j ‖x-c_j‖² = argmin_j ‖c_j‖² - 2x·c_j: a product and a comparison per pair. Both run along centres, in
-//! loops that are compiled for several generations of processors, of which the one at hand is chosen at run time.
-//! Products and sums are taken in the same order on all of them, and rounded once for both, which is the same on every
-//! processor and fast on those with vectors. Cost: n·k·p in f32 and n·p additions in f64.
+//! argmin_j ‖x-c_j‖² = argmin_j ‖c_j‖² - 2x·c_j: a [product](crate::products) and a comparison per pair. Both run along
+//! centres, in loops that are compiled for several generations of processors, of which the one at hand is chosen at run
+//! time. Cost: n·k·p in f32 and n·p additions in f64.
+
+use std::ops::Range;
 
 use compflow_api::{Result, Services};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::points::Points;
+use crate::products::{LANES, Pair, ROWS, Vectors, multiply};
 use crate::workers::Workers;
 
-/// Centres compared at a time: two vectors of eight numbers.
-const LANES: usize = 16;
-/// Rows multiplied at a time, so that a tile of centres is read once for all of them.
-const GROUP: usize = 4;
-/// Rows compared with one tile before the next is looked at: both stay in the cache.
-const ROWS: usize = 64;
+/// Rows compared with some vectors before the next are looked at: both stay in the cache.
+const AT_ONCE: usize = 64;
+/// Vectors that are compared with one group of rows before the next group is.
+const TOGETHER: usize = 16;
 /// Rows between two looks at whether the work is still wanted.
 const CHUNK: usize = 4096;
 
@@ -85,30 +85,6 @@ impl Totals {
     }
 }
 
-/// Centres in the order in which they are compared with examples.
-pub struct Tiles {
-    /// Tile after tile of `LANES` centres, the last filled up, and in a tile one row of `LANES` numbers per dimension.
-    values: Vec<f32>,
-    /// ‖c‖² of every centre; infinite where there is none.
-    norms: Vec<f32>,
-}
-
-impl Tiles {
-    /// Of centres of `dim` numbers each, row-major.
-    pub fn new(centres: &[f32], dim: usize) -> Self {
-        let padded = (centres.len() / dim).next_multiple_of(LANES);
-        let mut tiles = Self { values: vec![0.0; padded * dim], norms: vec![f32::INFINITY; padded] };
-        for (at, centre) in centres.chunks_exact(dim).enumerate() {
-            let tile = &mut tiles.values[at / LANES * LANES * dim..][..LANES * dim];
-            for (row, &value) in tile.chunks_exact_mut(LANES).zip(centre) {
-                row[at % LANES] = value;
-            }
-            tiles.norms[at] = centre.iter().map(|value| value * value).sum();
-        }
-        tiles
-    }
-}
-
 /// Labels every point with its nearest centre, the first of equally near ones.
 pub fn assign(
     points: &Points,
@@ -118,13 +94,13 @@ pub fn assign(
     services: &Services<'_>,
 ) -> Result<Totals> {
     let (dim, k) = (points.dim(), centres.len() / points.dim());
-    let tiles = Tiles::new(centres, dim);
+    let vectors = Vectors::new(centres, dim);
     let blocks = points.blocks().zip(labels.chunks_mut(points.block_rows()));
     let partial = workers.map(blocks, |(block, labels)| {
         let mut totals = Totals::zero(k, dim);
         for (chunk, labels) in block.chunks(CHUNK * dim).zip(labels.chunks_mut(CHUNK)) {
             services.check_cancelled()?;
-            assign_rows(chunk, &tiles, labels, &mut totals);
+            assign_rows(chunk, &vectors, labels, &mut totals);
         }
         Ok(totals)
     })?;
@@ -135,114 +111,141 @@ pub fn assign(
 
 /// Labels every row with its nearest centre, the first of equally near ones, and adds it to that centre's totals.
 /// Scores are taken in f32: rows and centres far from the origin, or huge, should be shifted and scaled before.
-pub fn assign_rows(rows: &[f32], tiles: &Tiles, labels: &mut [u32], totals: &mut Totals) {
-    Arch::new().dispatch(Pass { chunk: rows, labels, tiles, totals });
+pub fn assign_rows(rows: &[f32], centres: &Vectors, labels: &mut [u32], totals: &mut Totals) {
+    Arch::new().dispatch(Pass { chunk: rows, labels, centres, totals });
 }
 
 /// The work on one chunk, as a type because a closure would not be compiled for the processor's vectors.
 struct Pass<'a> {
     chunk: &'a [f32],
     labels: &'a mut [u32],
-    tiles: &'a Tiles,
+    centres: &'a Vectors,
     totals: &'a mut Totals,
 }
 
-impl NullaryFnOnce for Pass<'_> {
+impl WithSimd for Pass<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let dim = self.totals.sums.len() / self.totals.counts.len();
-        for (rows, labels) in self.chunk.chunks(ROWS * dim).zip(self.labels.chunks_mut(ROWS)) {
-            let nearest = find_nearest(rows, self.tiles, dim);
+        for (rows, labels) in self.chunk.chunks(AT_ONCE * dim).zip(self.labels.chunks_mut(AT_ONCE)) {
+            let nearest = find_nearest(simd, rows, self.centres, dim);
             self.totals.count(rows, labels, &nearest[..labels.len()]);
         }
     }
 }
 
-/// The nearest centre of each of at most [`ROWS`] rows.
+/// Centres that a row is compared with at a time.
+const BOTH: usize = 2 * LANES;
+
+/// The best scores so far of one row, ‖c‖² - 2x·c, and whose they are: lane by lane of a pair of vectors.
+#[derive(Clone, Copy)]
+struct Best {
+    scores: [f32; BOTH],
+    centres: [u32; BOTH],
+}
+
+impl Best {
+    const NONE: Self = Self { scores: [f32::INFINITY; BOTH], centres: [0; BOTH] };
+
+    /// The centre with the best score, the first of equally good ones.
+    #[inline(always)]
+    fn centre(&self) -> u32 {
+        let (scores, centres) = better_half::<BOTH, 8>(self.scores, self.centres);
+        let (scores, centres) = better_half::<8, 4>(scores, centres);
+        let (scores, centres) = better_half::<4, 2>(scores, centres);
+        let (_, [centre]) = better_half::<2, 1>(scores, centres);
+        centre
+    }
+}
+
+/// The nearest centre of each of at most [`AT_ONCE`] rows.
 #[inline(always)]
-fn find_nearest(rows: &[f32], tiles: &Tiles, dim: usize) -> [u32; ROWS] {
-    // By row and lane: the best score so far, and whose it is.
-    let (mut best, mut found) = ([[f32::INFINITY; LANES]; ROWS], [[0; LANES]; ROWS]);
-    for (tile, norms) in tiles.norms.as_chunks::<LANES>().0.iter().enumerate() {
-        let values = &tiles.values[tile * LANES * dim..][..LANES * dim];
-        let mut groups = rows.chunks_exact(GROUP * dim);
-        let mut at = 0;
-        for group in &mut groups {
-            let products = multiply::<GROUP>(group, values, dim);
-            for (row, products) in products.iter().enumerate() {
-                keep_better(&mut best[at + row], &mut found[at + row], norms, products, tile);
-            }
-            at += GROUP;
+fn find_nearest<S: Simd>(simd: S, rows: &[f32], centres: &Vectors, dim: usize) -> [u32; AT_ONCE] {
+    let mut best = [Best::NONE; AT_ONCE];
+    for first in (0..centres.len()).step_by(TOGETHER) {
+        let vectors = first..centres.len().min(first + TOGETHER);
+        let groups = rows.chunks_exact(ROWS * dim);
+        let alone = groups.remainder();
+        let (of_groups, of_alone) = best.split_at_mut(groups.len() * ROWS);
+        for (group, best) in groups.zip(of_groups.as_chunks_mut::<ROWS>().0) {
+            compare(simd, group, centres, vectors.clone(), best);
         }
-        for (row, values_of_row) in groups.remainder().chunks_exact(dim).enumerate() {
-            let [products] = multiply::<1>(values_of_row, values, dim);
-            keep_better(&mut best[at + row], &mut found[at + row], norms, &products, tile);
+        for (row, best) in alone.chunks_exact(dim).zip(of_alone.as_chunks_mut::<1>().0) {
+            compare(simd, row, centres, vectors.clone(), best);
         }
     }
-    let mut nearest = [0; ROWS];
-    for ((nearest, &best), &found) in nearest.iter_mut().zip(&best).zip(&found) {
-        let (best, found) = better_half::<LANES, 8>(best, found);
-        let (best, found) = better_half::<8, 4>(best, found);
-        let (best, found) = better_half::<4, 2>(best, found);
-        let (_, [centre]) = better_half::<2, 1>(best, found);
-        *nearest = centre;
+    let mut nearest = [0; AT_ONCE];
+    for (nearest, best) in nearest.iter_mut().zip(&best) {
+        *nearest = best.centre();
     }
     nearest
+}
+
+/// Compares `N` rows with some vectors. What is best is held until all are seen: stored after every comparison, it would
+/// be stored under a mask, which takes many times as long.
+#[inline(always)]
+fn compare<S: Simd, const N: usize>(
+    simd: S,
+    rows: &[f32],
+    centres: &Vectors,
+    vectors: Range<usize>,
+    best: &mut [Best; N],
+) {
+    const IN_VECTOR: [u32; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
+    let dim = rows.len() / N;
+    let rows: [&[f32]; N] = std::array::from_fn(|row| &rows[row * dim..][..dim]);
+    let (parts, minus_two) = (Pair::parts::<S>(), simd.splat_f32s(-2.0));
+    for part in 0..parts {
+        let mut scores = [[minus_two; 2]; N];
+        let mut found = [[simd.splat_u32s(0); 2]; N];
+        for row in 0..N {
+            for at in 0..2 {
+                scores[row][at] = S::as_simd_f32s(&best[row].scores).0[at * parts + part];
+                found[row][at] = S::as_simd_u32s(&best[row].centres).0[at * parts + part];
+            }
+        }
+        for first in vectors.clone().step_by(2) {
+            let pair = centres.pair(first);
+            let products = multiply::<S, N>(simd, dim, |row, axis| rows[row][axis], &pair, part);
+            let norms = pair.norms::<S>(part);
+            for at in 0..2 {
+                let before = simd.splat_u32s((pair.numbers[at] * LANES) as u32);
+                let centre = simd.add_u32s(before, S::as_simd_u32s(&IN_VECTOR).0[part]);
+                for row in 0..N {
+                    let score = simd.mul_add_f32s(minus_two, products[row][at], norms[at]);
+                    let nearer = simd.less_than_f32s(score, scores[row][at]);
+                    scores[row][at] = simd.select_f32s(nearer, score, scores[row][at]);
+                    found[row][at] = simd.select_u32s(nearer, centre, found[row][at]);
+                }
+            }
+        }
+        for row in 0..N {
+            for at in 0..2 {
+                S::as_mut_simd_f32s(&mut best[row].scores).0[at * parts + part] = scores[row][at];
+                S::as_mut_simd_u32s(&mut best[row].centres).0[at * parts + part] = found[row][at];
+            }
+        }
+    }
 }
 
 /// The better of the lanes `n` and `n + HALF`, and of equally good ones the first centre. Arrays are passed by value
 /// so that they stay in vector registers, and conditions are joined without jumps, which would be mispredicted.
 #[inline(always)]
 fn better_half<const WHOLE: usize, const HALF: usize>(
-    best: [f32; WHOLE],
-    found: [u32; WHOLE],
+    scores: [f32; WHOLE],
+    centres: [u32; WHOLE],
 ) -> ([f32; HALF], [u32; HALF]) {
-    let (mut half_best, mut half_found) = ([0.0; HALF], [0; HALF]);
+    let (mut half_scores, mut half_centres) = ([0.0; HALF], [0; HALF]);
     for lane in 0..HALF {
-        let (a, b) = (best[lane], best[lane + HALF]);
-        let (of_a, of_b) = (found[lane], found[lane + HALF]);
+        let (a, b) = (scores[lane], scores[lane + HALF]);
+        let (of_a, of_b) = (centres[lane], centres[lane + HALF]);
         let second = (b < a) | ((b == a) & (of_b < of_a));
-        half_best[lane] = if second { b } else { a };
-        half_found[lane] = if second { of_b } else { of_a };
+        half_scores[lane] = if second { b } else { a };
+        half_centres[lane] = if second { of_b } else { of_a };
     }
-    (half_best, half_found)
-}
-
-/// The products x·c of some rows with a tile's centres. The order of additions is the same for any number of rows.
-#[inline(always)]
-fn multiply<const N: usize>(rows: &[f32], tile: &[f32], dim: usize) -> [[f32; LANES]; N] {
-    let rows: [&[f32]; N] = std::array::from_fn(|row| &rows[row * dim..][..dim]);
-    let mut products = [[0.0; LANES]; N];
-    for (axis, centres) in tile.as_chunks::<LANES>().0.iter().enumerate().take(dim) {
-        for (row, products) in rows.iter().zip(&mut products) {
-            let value = row[axis];
-            for lane in 0..LANES {
-                products[lane] = value.mul_add(centres[lane], products[lane]);
-            }
-        }
-    }
-    products
-}
-
-/// Puts a tile's scores in place of those that they are better than.
-#[inline(always)]
-fn keep_better(
-    best: &mut [f32; LANES],
-    found: &mut [u32; LANES],
-    norms: &[f32; LANES],
-    products: &[f32; LANES],
-    tile: usize,
-) {
-    let (mut new_best, mut new_found) = (*best, *found);
-    for lane in 0..LANES {
-        let score = norms[lane] - 2.0 * products[lane];
-        let nearer = score < new_best[lane];
-        new_best[lane] = if nearer { score } else { new_best[lane] };
-        new_found[lane] = if nearer { (tile * LANES + lane) as u32 } else { new_found[lane] };
-    }
-    (*best, *found) = (new_best, new_found);
+    (half_scores, half_centres)
 }
 
 #[cfg(test)]

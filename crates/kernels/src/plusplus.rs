@@ -43,6 +43,43 @@ pub fn seed(
     Ok(centres)
 }
 
+/// Draws with a probability proportional to the weights; if all are 0, or one is infinite, any.
+pub fn draw(weights: &[f32], rng: &mut impl Rng) -> usize {
+    let total = weights.iter().map(|&weight| f64::from(weight)).sum();
+    draw_from_blocks(weights, weights.len(), &[total], rng)
+}
+
+/// [`draw`] with the sums of each `block` weights known, so that only one block is looked at.
+fn draw_from_blocks(weights: &[f32], block: usize, sums: &[f64], rng: &mut impl Rng) -> usize {
+    let total: f64 = sums.iter().sum();
+    if total <= 0.0 || !total.is_finite() {
+        return rng.random_range(0..weights.len());
+    }
+    let mut left = rng.random::<f64>() * total;
+    for (at, &sum) in sums.iter().enumerate() {
+        if left >= sum {
+            left -= sum;
+            continue;
+        }
+        let first = at * block;
+        let weights = &weights[first..weights.len().min(first + block)];
+        for (row, &weight) in weights.iter().enumerate() {
+            if left < f64::from(weight) {
+                return first + row;
+            }
+            left -= f64::from(weight);
+        }
+        // Rounding used up the block.
+        return first + last_possible(weights);
+    }
+    last_possible(weights)
+}
+
+/// The last that could have been drawn.
+fn last_possible(weights: &[f32]) -> usize {
+    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+}
+
 /// The squared distance of every point from the nearest of the centres taken so far.
 struct Seeding<'a> {
     points: &'a Points,
@@ -71,32 +108,7 @@ impl<'a> Seeding<'a> {
 
     /// Draws a row with a probability proportional to `closest`.
     fn draw(&self, rng: &mut impl Rng) -> usize {
-        let total: f64 = self.potentials.iter().sum();
-        if total <= 0.0 {
-            // Every point is a centre already; any is as good.
-            return rng.random_range(0..self.points.len());
-        }
-        let mut left = rng.random::<f64>() * total;
-        let mut last = 0;
-        for (block, &potential) in self.potentials.iter().enumerate() {
-            if left >= potential {
-                left -= potential;
-                continue;
-            }
-            let first = block * self.points.block_rows();
-            for (row, &weight) in self.closest.iter().enumerate().skip(first).take(self.points.block_rows()) {
-                if weight > 0.0 {
-                    last = row;
-                }
-                if left < f64::from(weight) {
-                    return row;
-                }
-                left -= f64::from(weight);
-            }
-            return last;
-        }
-        // Rounding used up all blocks: the last row that could have been drawn.
-        self.closest.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+        draw_from_blocks(&self.closest, self.points.block_rows(), &self.potentials, rng)
     }
 
     /// Takes the best of these rows as a centre; returns which.
@@ -193,6 +205,17 @@ mod tests {
         // Squared distances 1 and 9; the standard deviation of the first count is 30.
         assert_eq!((drawn[0], drawn[2]), (0, 0));
         assert!((850..1150).contains(&drawn[1]), "{drawn:?}");
+    }
+
+    #[test]
+    fn weights_are_probabilities() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut drawn = [0; 3];
+        (0..10_000).for_each(|_| drawn[draw(&[0.0, 1.0, 9.0], &mut rng)] += 1);
+        assert!(drawn[0] == 0 && (850..1150).contains(&drawn[1]), "{drawn:?}");
+        for weights in [[0.0; 4], [f32::INFINITY; 4]] {
+            assert!((0..100).map(|_| draw(&weights, &mut rng)).any(|at| at == 3));
+        }
     }
 
     #[test]

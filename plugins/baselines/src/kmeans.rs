@@ -259,7 +259,7 @@ impl Run {
         for (centre, point) in self.centres.chunks_exact(dim).enumerate().filter(|(centre, _)| used[*centre]) {
             names[centre] = clusters;
             clusters += 1;
-            centroids.extend(points.restore(point));
+            centroids.extend(points.frame().restore(point));
         }
         if (clusters as usize) < k {
             let reason = match distinct(&task.points(), dim) < k {
@@ -285,8 +285,8 @@ impl Run {
             diagnostics: Diagnostics {
                 iterations: self.trace.len() as u64,
                 converged: self.converged,
-                objective: points.restore_squared(self.inertia),
-                trace: self.trace.iter().map(|&inertia| points.restore_squared(inertia)).collect(),
+                objective: points.frame().restore_squared(self.inertia),
+                trace: self.trace.iter().map(|&inertia| points.frame().restore_squared(inertia)).collect(),
             },
             ..Clustering::default()
         }

@@ -5,11 +5,12 @@
 //! enters or leaves in the user's units goes through [`Similarities::restore`] and its inverse.
 
 use compflow_api::{Distance, Result, Services, Task};
-use pulp::{Arch, NullaryFnOnce};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use compflow_kernels::frame::unit;
+use compflow_kernels::pairs::Axes;
 use compflow_kernels::workers::Workers;
 
 /// Rows of a matrix of n×n are shared out in about this many blocks, enough to keep many threads busy to the end.
@@ -45,22 +46,18 @@ impl Similarities {
 
     /// Minus the distances in the task's space; 0 on the diagonal.
     pub(crate) fn new(task: &Task<'_>, workers: &Workers, services: &Services<'_>) -> Result<Self> {
-        let (n, dim, points) = (task.embeddings.len(), task.embeddings.dim(), task.points());
+        let (n, dim, mut points) = (task.embeddings.len(), task.embeddings.dim(), task.points().into_owned());
         let largest = points.iter().fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        let unit = if largest > 0.0 { (-f64::from(largest).log2().ceil()).exp2() } else { 1.0 };
-        let mut columns = vec![0.0; n * dim];
-        for (row, point) in points.chunks_exact(dim).enumerate() {
-            for (axis, &value) in point.iter().enumerate() {
-                columns[axis * n + row] = (f64::from(value) * unit) as f32;
-            }
-        }
-        drop(points);
+        let unit = unit(f64::from(largest));
+        points.iter_mut().for_each(|value| *value = (f64::from(*value) * unit) as f32);
+        let axes = Axes::new(points.chunks_exact(dim), dim);
 
-        let (rooted, rows, arch) = (task.space.distance == Distance::Euclidean, block_rows(n), Arch::new());
+        let (rooted, rows) = (task.space.distance == Distance::Euclidean, block_rows(n));
         let mut values = vec![0.0; n * n];
-        workers.map(values.chunks_mut(rows * n).enumerate(), |(block, out)| {
+        let blocks = values.chunks_mut(rows * n).zip(points.chunks(rows * dim));
+        workers.map(blocks, |(out, points)| {
             services.check_cancelled()?;
-            arch.dispatch(Fill { columns: &columns, first: block * rows, n, rooted, out });
+            axes.similarities(points, rooted, out, n);
             Ok(())
         })?;
         let scale = if rooted { unit } else { unit * unit };
@@ -201,41 +198,6 @@ impl Similarities {
 
 fn disturbed(value: f32, normal: f32) -> f32 {
     value + (f32::EPSILON * value + 100.0 * f32::MIN_POSITIVE) * normal
-}
-
-/// Some rows of the matrix, as a type because a closure would not be compiled for the processor's vectors.
-struct Fill<'a> {
-    /// The points, one coordinate after the other.
-    columns: &'a [f32],
-    /// The first row to fill.
-    first: usize,
-    n: usize,
-    /// Whether distances are not squared.
-    rooted: bool,
-    out: &'a mut [f32],
-}
-
-impl NullaryFnOnce for Fill<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let mut sums = vec![0.0f64; self.n];
-        for (at, out) in self.out.chunks_exact_mut(self.n).enumerate() {
-            sums.fill(0.0);
-            for column in self.columns.chunks_exact(self.n) {
-                let own = f64::from(column[self.first + at]);
-                for (sum, &other) in sums.iter_mut().zip(column) {
-                    let difference = own - f64::from(other);
-                    *sum += difference * difference;
-                }
-            }
-            if self.rooted {
-                sums.iter_mut().for_each(|sum| *sum = sum.sqrt());
-            }
-            out.iter_mut().zip(&sums).for_each(|(out, sum)| *out = -sum as f32);
-        }
-    }
 }
 
 #[cfg(test)]

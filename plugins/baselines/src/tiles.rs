@@ -8,6 +8,7 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
 
+use compflow_kernels::frame::totals;
 use compflow_kernels::points::block_rows;
 
 /// Examples in a tile.
@@ -60,10 +61,7 @@ impl Tiles {
     /// From row-major `points`, for pieces that sum up `partial` numbers each.
     pub(crate) fn new(points: &[f32], dim: usize, partial: usize) -> Self {
         let rows = points.len() / dim;
-        let mut mean = vec![0.0; dim];
-        for row in points.chunks_exact(dim) {
-            mean.iter_mut().zip(row).for_each(|(mean, &value)| *mean += f64::from(value));
-        }
+        let (mut mean, _) = totals(points, dim);
         mean.iter_mut().for_each(|mean| *mean /= rows as f64);
         // Without centring, differences of nearly equal points far from the origin would be noise.
         let centred =

@@ -8,9 +8,10 @@
 use std::ops::Range;
 
 use compflow_api::Sets;
+use compflow_kernels::counting;
 
 /// Numbers in a vector; segments are filled up to multiples of it.
-pub(crate) const LANES: usize = 8;
+pub(crate) use compflow_kernels::products::LANES;
 /// Vectors in a tile, unless a single segment has more. With 32 dimensions a tile fills a quarter of the second cache.
 const TILE: usize = 128;
 
@@ -40,7 +41,7 @@ pub(crate) fn count(candidates: usize, degree: usize) -> (u64, u64) {
     for size in 2..=degree.min(candidates) {
         // With t₂ = t there are C(candidates - 1 - t, size - 2) rests.
         for t in 1..candidates {
-            let rests = binomial((candidates - 1 - t) as u64, (size - 2) as u64);
+            let rests = saturate(counting::binomial(candidates - 1 - t, size - 2));
             vectors = vectors.saturating_add(rests.saturating_mul(t.div_ceil(LANES) as u64));
             segments = segments.saturating_add(rests);
         }
@@ -50,21 +51,11 @@ pub(crate) fn count(candidates: usize, degree: usize) -> (u64, u64) {
 
 /// How many sets of 1 to `degree` of `candidates` there are; saturating.
 pub(crate) fn count_sets(candidates: usize, degree: usize) -> u64 {
-    (1..=degree.min(candidates)).map(|size| binomial(candidates as u64, size as u64)).fold(0, u64::saturating_add)
+    saturate(counting::sets(candidates, 1..=degree))
 }
 
-fn binomial(n: u64, k: u64) -> u64 {
-    if k > n {
-        return 0;
-    }
-    let mut product = 1u128;
-    for at in 0..k.min(n - k) {
-        product = product * u128::from(n - at) / u128::from(at + 1);
-        if product > u128::from(u64::MAX) {
-            return u64::MAX;
-        }
-    }
-    product as u64
+fn saturate(count: Option<u128>) -> u64 {
+    count.and_then(|count| u64::try_from(count).ok()).unwrap_or(u64::MAX)
 }
 
 impl Compositions {

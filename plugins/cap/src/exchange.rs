@@ -8,9 +8,9 @@ use compflow_api::Result;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::compositions::LANES;
-use crate::products::{Fill, Vectors};
 use crate::row::highest;
 use crate::solution::{BATCH, CHUNK, Examples, Solution, rows_of};
+use compflow_kernels::products::{Fill, Vectors};
 
 /// Newcomers that one thread tries at a time, at most.
 const NEWCOMERS: usize = 64;

@@ -7,7 +7,7 @@
 //! | `messages` | one iteration |
 //! | `row` | the maxima that one example needs in it |
 //! | `compositions` | which compositions there are, in the order they are read |
-//! | `similarities`, `products` | how near examples and compositions are |
+//! | `similarities` | how near examples and compositions are |
 //! | `candidates` | who may become an exemplar |
 //! | `solution` | from exemplars to a feasible clustering |
 //! | `exchange` | other exemplars that serve better |
@@ -21,7 +21,6 @@ mod compositions;
 mod exchange;
 mod memory;
 mod messages;
-mod products;
 mod row;
 mod run;
 mod similarities;

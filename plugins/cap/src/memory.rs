@@ -3,9 +3,9 @@
 use compflow_api::{Result, Services};
 
 use crate::compositions::{LANES, count, count_sets};
-use crate::products::Vectors;
 use crate::row::Row;
 use crate::similarities::{BATCH, block_rows, width};
+use compflow_kernels::products::Vectors;
 
 /// Threads whose scratch space is counted in; more of them take little more.
 const THREADS: u64 = 16;

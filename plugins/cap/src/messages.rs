@@ -28,9 +28,9 @@ use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
 use crate::compositions::{Compositions, LANES};
-use crate::products::{Packed, Vectors};
 use crate::row::{Choice, Row, SINGLE, highest};
 use crate::similarities::{Similarities, Source, block_rows, width};
+use compflow_kernels::products::{Packed, Vectors};
 
 /// The messages between all examples and candidates.
 pub(crate) struct Messages<'a> {

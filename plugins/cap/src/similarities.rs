@@ -6,12 +6,13 @@
 //! or leaves in the user's units goes through [`Similarities::restore`] and its inverse.
 
 use compflow_api::{Distance, Result, Services, Task};
+use compflow_kernels::pairs::Axes;
 use compflow_kernels::points::Points;
 use compflow_kernels::workers::Workers;
-use pulp::{Arch, NullaryFnOnce};
+use pulp::Arch;
 
 use crate::compositions::{Compositions, LANES, Tile};
-use crate::products::{Fill, Rows, Vectors};
+use compflow_kernels::products::{Fill, Rows, Vectors};
 
 /// Tiles composed before the similarities to them are filled in.
 pub(crate) const BATCH: usize = 64;
@@ -196,7 +197,11 @@ impl Similarities {
 
     /// What distances were multiplied with.
     fn scale(&self) -> f64 {
-        if self.rooted { self.points.scale() } else { self.points.scale() * self.points.scale() }
+        if self.rooted {
+            self.points.frame().scale()
+        } else {
+            self.points.frame().scale() * self.points.frame().scale()
+        }
     }
 
     /// A similarity in the user's units.
@@ -253,7 +258,7 @@ fn compose_tile(
 ) -> Result<Vectors> {
     let dim = points.dim();
     let mut composed = task.compose_sets(task.embeddings, &compositions.sets(tile, columns), services)?;
-    points.enter(&mut composed);
+    points.frame().enter(&mut composed);
     let (mut vectors, mut rest) = (Vectors::with_capacity(tile.vectors.len(), dim), &composed[..]);
     for segment in tile.segments.clone() {
         let (points, behind) = rest.split_at(compositions.length(segment) * dim);
@@ -272,51 +277,13 @@ fn singles(
     services: &Services<'_>,
 ) -> Result<Vec<f32>> {
     let (n, dim, width, rows) = (points.len(), points.dim(), width(columns.len()), block_rows(points.len()));
-    let mut axes = vec![0.0; columns.len() * dim];
-    for (column, &row) in columns.iter().enumerate() {
-        for (axis, &value) in points.row(row as usize).iter().enumerate() {
-            axes[axis * columns.len() + column] = value;
-        }
-    }
-    let (mut values, arch) = (vec![f32::NEG_INFINITY; n * width], Arch::new());
+    let axes = Axes::new(columns.iter().map(|&row| points.row(row as usize)), dim);
+    let mut values = vec![f32::NEG_INFINITY; n * width];
     let blocks = values.chunks_mut(rows * width).zip(points.values().chunks(rows * dim));
     workers.map(blocks, |(out, points)| {
         services.check_cancelled()?;
-        arch.dispatch(Singles { points, dim, axes: &axes, rooted, out, width });
+        axes.similarities(points, rooted, out, width);
         Ok(())
     })?;
     Ok(values)
-}
-
-/// Some rows of the similarities to candidates.
-struct Singles<'a> {
-    points: &'a [f32],
-    dim: usize,
-    /// The candidates, one coordinate after the other.
-    axes: &'a [f32],
-    rooted: bool,
-    out: &'a mut [f32],
-    width: usize,
-}
-
-impl NullaryFnOnce for Singles<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let mut sums = vec![0.0f64; self.axes.len() / self.dim];
-        for (point, out) in self.points.chunks_exact(self.dim).zip(self.out.chunks_exact_mut(self.width)) {
-            sums.fill(0.0);
-            for (&own, others) in point.iter().zip(self.axes.chunks_exact(sums.len())) {
-                for (sum, &other) in sums.iter_mut().zip(others) {
-                    let difference = f64::from(own) - f64::from(other);
-                    *sum += difference * difference;
-                }
-            }
-            if self.rooted {
-                sums.iter_mut().for_each(|sum| *sum = sum.sqrt());
-            }
-            out.iter_mut().zip(&sums).for_each(|(out, sum)| *out = -sum as f32);
-        }
-    }
 }

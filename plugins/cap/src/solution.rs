@@ -11,8 +11,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::compositions::LANES;
 use crate::exchange::Changes;
-use crate::products::{Rows, Vectors};
 use crate::row::highest;
+use compflow_kernels::products::{Rows, Vectors};
 
 /// Sets composed at a time by one thread.
 pub(crate) const CHUNK: usize = 1024;
@@ -319,7 +319,11 @@ impl<'a> Examples<'a> {
     }
 
     fn scale(&self) -> f64 {
-        if self.rooted() { self.points.scale() } else { self.points.scale() * self.points.scale() }
+        if self.rooted() {
+            self.points.frame().scale()
+        } else {
+            self.points.frame().scale() * self.points.frame().scale()
+        }
     }
 
     /// Composes a range of sets of examples, [`CHUNK`] at a time.
@@ -337,7 +341,7 @@ impl<'a> Examples<'a> {
     /// Composes sets of examples, in the coordinates of the points.
     pub(crate) fn compose(&self, sets: &Sets) -> Result<Vectors> {
         let mut composed = self.task.compose_sets(self.task.embeddings, sets, self.services)?;
-        self.points.enter(&mut composed);
+        self.points.frame().enter(&mut composed);
         let mut vectors = Vectors::with_capacity(sets.len().div_ceil(LANES), self.points.dim());
         vectors.push(&composed);
         Ok(vectors)

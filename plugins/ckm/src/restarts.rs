@@ -14,7 +14,9 @@
 use std::sync::OnceLock;
 
 use compflow_api::{BATCH_ROWS, Error, Result, Sets};
-use compflow_kernels::assign::{Tiles, Totals, assign_rows};
+use compflow_kernels::assign::{Totals, assign_rows};
+use compflow_kernels::counting;
+use compflow_kernels::products::Vectors;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -210,26 +212,27 @@ impl Search<'_> {
     fn assign(&self, running: &mut [&mut Run], all: usize) -> Result<f64> {
         let (dim, sets) = (self.source.dim(), self.sets.len());
         let block_rows = BATCH_ROWS / blocks(all.saturating_mul(sets).saturating_mul(dim + 1));
-        let tiles: Vec<Tiles> =
-            running.iter().map(|run| Tiles::new(&self.source.frame.prepared(&run.centres), dim)).collect();
+        let centres: Vec<Vectors> =
+            running.iter().map(|run| Vectors::new(&self.source.frame.prepared(&run.centres), dim)).collect();
         let mut totals: Vec<Totals> = running.iter().map(|_| Totals::zero(sets, dim)).collect();
         let known = self.scatter.get();
         let mut sum = 0.0;
         self.source.pass(&mut |batch| {
             let blocks: Vec<&[f32]> = batch.chunks(block_rows * dim).collect();
-            let pieces = blocks.iter().flat_map(|block| tiles.chunks(TOGETHER).map(move |tiles| (*block, tiles)));
-            let partial = self.workers.map(pieces, |(block, tiles)| {
+            let pieces =
+                blocks.iter().flat_map(|block| centres.chunks(TOGETHER).map(move |centres| (*block, centres)));
+            let partial = self.workers.map(pieces, |(block, centres)| {
                 self.starts.model.services.check_cancelled()?;
-                let mut partial: Vec<Totals> = tiles.iter().map(|_| Totals::zero(sets, dim)).collect();
+                let mut partial: Vec<Totals> = centres.iter().map(|_| Totals::zero(sets, dim)).collect();
                 let mut labels = [0; CHUNK];
                 for rows in block.chunks(CHUNK * dim) {
-                    for (tiles, partial) in tiles.iter().zip(&mut partial) {
-                        assign_rows(rows, tiles, &mut labels[..rows.len() / dim], partial);
+                    for (centres, partial) in centres.iter().zip(&mut partial) {
+                        assign_rows(rows, centres, &mut labels[..rows.len() / dim], partial);
                     }
                 }
                 Ok(partial)
             })?;
-            for block in partial.chunks(tiles.len().div_ceil(TOGETHER)) {
+            for block in partial.chunks(centres.len().div_ceil(TOGETHER)) {
                 totals.iter_mut().zip(block.iter().flatten()).for_each(|(total, partial)| total.add(partial));
             }
             if known.is_none() {
@@ -380,12 +383,12 @@ impl Search<'_> {
     /// Those of the source.
     pub(crate) fn labels(&self, run: &Run, mut each: impl FnMut(&[u32])) -> Result<()> {
         let dim = self.source.dim();
-        let tiles = Tiles::new(&self.source.frame.prepared(&run.centres), dim);
+        let centres = Vectors::new(&self.source.frame.prepared(&run.centres), dim);
         let mut labels = vec![0; BATCH_ROWS];
         self.source.pass(&mut |batch| {
             let labels = &mut labels[..batch.len() / dim];
             self.workers.map(batch.chunks(BLOCK * dim).zip(labels.chunks_mut(BLOCK)), |(rows, labels)| {
-                assign_rows(rows, &tiles, labels, &mut Totals::zero(self.sets.len(), dim));
+                assign_rows(rows, &centres, labels, &mut Totals::zero(self.sets.len(), dim));
                 Ok(())
             })?;
             each(labels);
@@ -408,15 +411,9 @@ pub(crate) fn partial_numbers(numbers: usize) -> usize {
 
 /// The number of sets of at most `degree` of `k`, if it can be counted.
 pub(crate) fn count_sets(k: usize, degree: usize) -> Result<usize> {
-    let (mut of_size, mut all) = (1usize, 0usize);
-    for size in 1..=degree.min(k) {
-        let next = of_size.checked_mul(k - size + 1).map(|product| product / size);
-        of_size = next.unwrap_or(usize::MAX);
-        all = all.saturating_add(of_size);
-    }
-    if all >= u32::MAX as usize {
+    let counted = counting::sets(k, 1..=degree).filter(|&sets| sets < u128::from(u32::MAX));
+    counted.map(|sets| sets as usize).ok_or_else(|| {
         let text = format!("= {k} has more compositions of up to {degree} than can be counted");
-        return Err(Error::parameter("k", text).help("lower `k` or the degree"));
-    }
-    Ok(all)
+        Error::parameter("k", text).help("lower `k` or the degree")
+    })
 }

@@ -3,53 +3,17 @@
 //! Whether they are read anew in every pass or kept in memory, they are prepared by the same arithmetic and come in the
 //! same batches and blocks, so everything that is summed up over them is the same to the last bit.
 //!
-//! ‖x-c‖² = ‖x‖² - 2x·c + ‖c‖² loses digits if the data lie far from the origin, and overflows if they are huge. So a
-//! first pass finds their mean and their size; every point is brought into the space, shifted by the mean, and multiplied
-//! by a power of two that brings it below 1. The same pass takes a sample, which is all that starts are chosen from.
+//! A first pass finds their mean and their size; every point is brought into the space and then into the [`Frame`] that
+//! these make. The same pass takes a sample, which is all that starts are chosen from.
 
 use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
-use compflow_kernels::points::{scale, totals};
+use compflow_kernels::frame::{Frame, totals};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// Rows that are prepared at a time.
 const BLOCK: usize = 4096;
-
-/// How points of the space are shifted and scaled.
-pub(crate) struct Frame {
-    pub(crate) space: Space,
-    mean: Vec<f64>,
-    scale: f64,
-}
-
-impl Frame {
-    /// A point of the space as it is compared with others.
-    fn prepare(&self, points: &mut [f32]) {
-        for row in points.chunks_exact_mut(self.mean.len()) {
-            for (value, mean) in row.iter_mut().zip(&self.mean) {
-                *value = ((f64::from(*value) - mean) * self.scale) as f32;
-            }
-        }
-    }
-
-    /// Points of the space, prepared.
-    pub(crate) fn prepared(&self, points: &[f32]) -> Vec<f32> {
-        let mut points = points.to_vec();
-        self.prepare(&mut points);
-        points
-    }
-
-    /// The mean of `count` points from the sum of the prepared ones, as a point of the space.
-    pub(crate) fn mean(&self, sum: &[f64], count: f64) -> impl Iterator<Item = f64> {
-        sum.iter().zip(&self.mean).map(move |(sum, mean)| sum / count / self.scale + mean)
-    }
-
-    /// A squared distance of prepared points in the units of the data.
-    pub(crate) fn restore_squared(&self, squared: f64) -> f64 {
-        squared / self.scale / self.scale
-    }
-}
 
 /// Examples drawn without replacement, in the order of the data.
 pub(crate) struct Sample {
@@ -62,6 +26,8 @@ pub(crate) struct Sample {
 /// The examples, for as many passes as are needed.
 pub(crate) struct Source<'a> {
     rows: &'a dyn Rows,
+    space: Space,
+    /// How points of the space are shifted and scaled.
     pub(crate) frame: Frame,
     /// All points, prepared, if they are kept.
     kept: Option<Vec<f32>>,
@@ -109,12 +75,12 @@ impl<'a> Source<'a> {
             Ok(())
         })?;
         mean.iter_mut().for_each(|mean| *mean /= n as f64);
-        let frame = Frame { space, mean, scale: scale(largest) };
+        let frame = Frame::new(mean, largest);
         let mut points = sample.clone();
         space.enter(&mut points, dim);
         frame.prepare(&mut points);
 
-        let mut source = Self { rows, frame, kept: None, workers, services };
+        let mut source = Self { rows, space, frame, kept: None, workers, services };
         if keep {
             let mut kept = Vec::with_capacity(n * dim);
             source.pass(&mut |batch| {
@@ -146,7 +112,7 @@ impl<'a> Source<'a> {
             buffer.extend_from_slice(batch.values());
             self.workers.map(buffer.chunks_mut(BLOCK * dim), |block| {
                 self.services.check_cancelled()?;
-                self.frame.space.enter(block, dim);
+                self.space.enter(block, dim);
                 self.frame.prepare(block);
                 Ok(())
             })?;
@@ -193,14 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn points_are_centred_and_can_be_restored() {
+    fn points_are_centred() {
         let matrix = Embeddings::new(&[1.0, 10.0, 2.0, 30.0], 2);
         let (workers, services) = (Workers::alone(), Services::none());
         let (source, sample) = Source::new(&matrix, Space::default(), true, 9, &workers, &services).unwrap();
         assert_eq!(collect(&source), [-0.5 / 64.0, -10.0 / 64.0, 0.5 / 64.0, 10.0 / 64.0]);
         assert_eq!(sample.rows, [1.0, 10.0, 2.0, 30.0]);
         assert_eq!(sample.points, collect(&source));
-        assert_eq!(source.frame.mean(&[1.0 / 64.0, 0.0], 2.0).collect::<Vec<_>>(), [2.0, 20.0]);
-        assert_eq!(source.frame.restore_squared(1.0 / 4096.0), 1.0);
     }
 }

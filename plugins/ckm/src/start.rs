@@ -7,11 +7,13 @@
 //! [`LOOK`] examples, another part of the sample for every restart.
 
 use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask};
+use compflow_kernels::frame::Frame;
+use compflow_kernels::plusplus::{self, draw};
 use ndarray::ArrayView2;
 use rand::{Rng, RngExt};
 
 use crate::objective::Model;
-use crate::source::{Frame, Sample};
+use crate::source::Sample;
 
 /// Examples that one seeding looks at.
 const LOOK: usize = 1024;
@@ -184,24 +186,7 @@ impl Starts<'_> {
 
 /// Examples tried for each singleton: twice as many as k-means++ does, as a good one also has to compose well.
 fn trials(k: usize) -> usize {
-    2 * compflow_kernels::plusplus::trials(k)
-}
-
-/// Draws with a probability proportional to the weights; if all are 0 or infinite, any.
-fn draw(weights: &[f32], rng: &mut impl Rng) -> usize {
-    let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
-    if total <= 0.0 || !total.is_finite() {
-        return rng.random_range(0..weights.len());
-    }
-    let mut left = rng.random::<f64>() * total;
-    for (at, &weight) in weights.iter().enumerate() {
-        if left < f64::from(weight) {
-            return at;
-        }
-        left -= f64::from(weight);
-    }
-    // Rounding used up all: the last that could have been drawn.
-    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+    2 * plusplus::trials(k)
 }
 
 #[cfg(test)]
@@ -256,17 +241,6 @@ mod tests {
                 assert_eq!(singletons, [9.0, 0.0, 0.0, 7.0, -5.0, 3.0]);
             }
         });
-    }
-
-    #[test]
-    fn weights_are_probabilities() {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut drawn = [0; 3];
-        (0..10_000).for_each(|_| drawn[draw(&[0.0, 1.0, 9.0], &mut rng)] += 1);
-        assert!(drawn[0] == 0 && (850..1150).contains(&drawn[1]), "{drawn:?}");
-        for weights in [[0.0; 4], [f32::INFINITY; 4]] {
-            assert!((0..100).map(|_| draw(&weights, &mut rng)).any(|at| at == 3));
-        }
     }
 
     #[test]

@@ -64,9 +64,13 @@ fn equals_scikit_learn_from_the_same_centres() {
         let labels: Vec<u32> = numbers("labels").iter().map(|label| *label as u32).collect();
         assert_eq!(run.labels, labels, "{case}");
         assert_eq!(run.trace.len(), iterations as usize, "{case}");
-        largest = largest.max(deviation(&[points.restore_squared(run.inertia)], &[inertia], 1e-6));
-        let restored: Vec<f64> =
-            run.centres.chunks_exact(dim).flat_map(|centre| points.restore(centre)).map(f64::from).collect();
+        largest = largest.max(deviation(&[points.frame().restore_squared(run.inertia)], &[inertia], 1e-6));
+        let restored: Vec<f64> = run
+            .centres
+            .chunks_exact(dim)
+            .flat_map(|centre| points.frame().restore(centre))
+            .map(f64::from)
+            .collect();
         largest = largest.max(deviation(&restored, &numbers("centres"), 1e-2));
         cases += 1;
     }

@@ -1,19 +1,24 @@
-//! Similarities by products: S(x, g) = -(‖x‖² - 2x·g + ‖g‖²), or minus its root.
+//! Distances by products: ‖x-g‖² = ‖x‖² - 2x·g + ‖g‖², of a few rows at a time with vectors of points.
 //!
-//! Products and sums are taken in the order of the dimensions and rounded once for both, so a similarity is the same
-//! to the last bit however many are computed together and on whichever processor.
+//! [`multiply`] is the inner loop of everything here that compares examples with centres or compositions: of
+//! [`ROWS`] rows with two vectors of [`LANES`] points, as many products as there are registers for. What becomes of the
+//! products differs: they are kept as similarities, S(x, g) = -‖x-g‖² or minus its root (here), or only the nearest point
+//! is (in [`assign`](crate::assign)).
+//!
+//! Products and sums are taken in the order of the dimensions and rounded once for both, so a distance is the same
+//! to the last bit however many are computed together and on whichever processor. Cost: n·k·p in f32.
 
 use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
 
-use crate::compositions::LANES;
-
-/// Rows multiplied at a time, so that a vector of compositions is read once for all of them.
-const ROWS: usize = 4;
+/// Points in a vector.
+pub const LANES: usize = 8;
+/// Rows multiplied at a time, so that a vector is read once for all of them.
+pub const ROWS: usize = 4;
 
 /// Points in vectors of [`LANES`]: coordinate by coordinate, the last of each group filled up.
-pub(crate) struct Vectors {
+pub struct Vectors {
     /// Vector after vector, and in each one row of `LANES` numbers per dimension.
     values: Vec<f32>,
     /// ‖g‖²; infinite where there is none.
@@ -21,19 +26,28 @@ pub(crate) struct Vectors {
     dim: usize,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "nobody compares with none")]
 impl Vectors {
+    /// Of row-major points of `dim` numbers each.
+    pub fn new(points: &[f32], dim: usize) -> Self {
+        let mut vectors = Self::with_capacity((points.len() / dim).div_ceil(LANES), dim);
+        vectors.push(points);
+        vectors
+    }
+
     /// How many bytes a number of vectors takes.
-    pub(crate) fn memory(vectors: u64, dim: usize) -> u64 {
+    pub fn memory(vectors: u64, dim: usize) -> u64 {
         vectors.saturating_mul(4 * LANES as u64).saturating_mul(dim as u64 + 1)
     }
 
-    pub(crate) fn with_capacity(vectors: usize, dim: usize) -> Self {
+    /// None yet, with room for so many.
+    pub fn with_capacity(vectors: usize, dim: usize) -> Self {
         let (values, norms) = (Vec::with_capacity(vectors * LANES * dim), Vec::with_capacity(vectors * LANES));
         Self { values, norms, dim }
     }
 
     /// Appends row-major points, and fills up.
-    pub(crate) fn push(&mut self, points: &[f32]) {
+    pub fn push(&mut self, points: &[f32]) {
         Arch::new().dispatch(Push { vectors: self, points });
     }
 
@@ -54,7 +68,7 @@ impl Vectors {
     }
 
     /// How many vectors.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.norms.len() / LANES
     }
 
@@ -64,6 +78,63 @@ impl Vectors {
         let size = LANES * self.dim;
         (&self.values[vector * size..][..size], &self.norms[vector * LANES..][..LANES])
     }
+
+    /// The vector `first` and the next, of which the last is its own.
+    #[inline(always)]
+    pub fn pair(&self, first: usize) -> Pair<'_> {
+        let second = (first + 1).min(self.len() - 1);
+        Pair { numbers: [first, second], vectors: [self.at(first), self.at(second)] }
+    }
+}
+
+/// Two vectors that rows are multiplied with at a time.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    /// Which they are.
+    pub numbers: [usize; 2],
+    /// The values and norms of each.
+    vectors: [(&'a [f32], &'a [f32]); 2],
+}
+
+impl Pair<'_> {
+    /// How many registers a vector takes.
+    #[inline(always)]
+    pub fn parts<S: Simd>() -> usize {
+        LANES / S::F32_LANES
+    }
+
+    /// ‖g‖² of one part of both vectors.
+    #[inline(always)]
+    pub fn norms<S: Simd>(&self, part: usize) -> [S::f32s; 2] {
+        let [(_, left), (_, right)] = self.vectors;
+        [S::as_simd_f32s(left).0[part], S::as_simd_f32s(right).0[part]]
+    }
+}
+
+/// The products x·g of `N` rows with one part of two vectors; `value` is that of a row in a dimension. The order of
+/// additions is the same for any number of rows.
+#[inline(always)]
+pub fn multiply<S: Simd, const N: usize>(
+    simd: S,
+    dim: usize,
+    value: impl Fn(usize, usize) -> f32,
+    pair: &Pair<'_>,
+    part: usize,
+) -> [[S::f32s; 2]; N] {
+    let [(left, _), (right, _)] = pair.vectors;
+    let left = S::as_simd_f32s(left).0.chunks_exact(Pair::parts::<S>());
+    let right = S::as_simd_f32s(right).0.chunks_exact(Pair::parts::<S>());
+    let mut products = [[simd.splat_f32s(0.0); 2]; N];
+    // The compiler knows that `value` is asked for no further dimension.
+    for (axis, (left, right)) in left.zip(right).enumerate().take(dim) {
+        let (left, right) = (left[part], right[part]);
+        for (row, products) in products.iter_mut().enumerate() {
+            let value = simd.splat_f32s(value(row, axis));
+            products[0] = simd.mul_add_f32s(value, left, products[0]);
+            products[1] = simd.mul_add_f32s(value, right, products[1]);
+        }
+    }
+    products
 }
 
 /// A call of [`Vectors::push`], compiled for what the processor has.
@@ -81,26 +152,29 @@ impl NullaryFnOnce for Push<'_> {
     }
 }
 
+/// ‖x‖² of one point, summed up as products are.
 #[inline(always)]
-pub(crate) fn squared_norm(point: &[f32]) -> f32 {
+pub fn squared_norm(point: &[f32]) -> f32 {
     point.iter().fold(0.0f32, |sum, value| value.mul_add(*value, sum))
 }
 
 /// Some rows to be compared.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub struct Rows<'a> {
     /// Row-major.
-    pub(crate) values: &'a [f32],
+    pub values: &'a [f32],
     /// ‖x‖².
-    pub(crate) norms: &'a [f32],
-    pub(crate) dim: usize,
+    pub norms: &'a [f32],
+    /// How long each is.
+    pub dim: usize,
     /// Whether distances are not squared.
-    pub(crate) rooted: bool,
+    pub rooted: bool,
 }
 
 impl<'a> Rows<'a> {
+    /// Some of them.
     #[inline(always)]
-    pub(crate) fn slice(self, start: usize, len: usize) -> Self {
+    pub fn slice(self, start: usize, len: usize) -> Self {
         Self {
             values: &self.values[start * self.dim..][..len * self.dim],
             norms: &self.norms[start..][..len],
@@ -110,7 +184,7 @@ impl<'a> Rows<'a> {
 
     /// The similarity of a row to one of a vector's points.
     #[inline(always)]
-    pub(crate) fn similarity(self, row: usize, vectors: &Vectors, vector: usize, lane: usize) -> f32 {
+    pub fn similarity(self, row: usize, vectors: &Vectors, vector: usize, lane: usize) -> f32 {
         let (values, norms) = vectors.at(vector);
         let point = &self.values[row * self.dim..][..self.dim];
         let product = point.iter().zip(values[lane..].iter().step_by(LANES));
@@ -120,13 +194,13 @@ impl<'a> Rows<'a> {
 
     /// The similarities of all rows to all vectors, into `out` with `stride` numbers from row to row.
     #[inline(always)]
-    pub(crate) fn similarities<S: Simd>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
+    pub fn similarities<S: Simd>(self, simd: S, vectors: &Vectors, out: &mut [f32], stride: usize) {
         self.packed().similarities(simd, 0..self.norms.len(), vectors, out, stride);
     }
 
     /// Prepares rows that will be compared with many vectors.
     #[inline(always)]
-    pub(crate) fn packed(self) -> Packed<'a> {
+    pub fn packed(self) -> Packed<'a> {
         let value = |row: usize, axis: usize| {
             if row < self.norms.len() { self.values[row * self.dim + axis] } else { 0.0 }
         };
@@ -139,7 +213,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Rows in groups, so that a vector is read once for all of a group.
-pub(crate) struct Packed<'a> {
+pub struct Packed<'a> {
     rows: Rows<'a>,
     /// Group by group, and in each dimension by dimension, the values of all its rows; the last is filled up.
     groups: Vec<[f32; ROWS]>,
@@ -148,7 +222,7 @@ pub(crate) struct Packed<'a> {
 impl Packed<'_> {
     /// The similarities of some rows, of which the first begins a group, to all vectors.
     #[inline(always)]
-    pub(crate) fn similarities<S: Simd>(
+    pub fn similarities<S: Simd>(
         &self,
         simd: S,
         rows: Range<usize>,
@@ -156,52 +230,32 @@ impl Packed<'_> {
         out: &mut [f32],
         stride: usize,
     ) {
-        // Two vectors at a time, which stay in the first cache for all rows; the last of an odd number is taken twice.
+        // Each pair stays in the first cache for all rows.
         for first in (0..vectors.len()).step_by(2) {
-            let pair = [first, (first + 1).min(vectors.len() - 1)];
+            let pair = vectors.pair(first);
             for row in rows.clone().step_by(ROWS) {
                 let out = &mut out[(row - rows.start) * stride..];
-                self.tile(simd, row..rows.end.min(row + ROWS), vectors, pair, out, stride);
+                self.group(simd, row..rows.end.min(row + ROWS), &pair, out, stride);
             }
         }
     }
 
-    /// The similarities of a group to two vectors: as many products at a time as there are registers.
+    /// The similarities of a group to two vectors.
     #[inline(always)]
-    fn tile<S: Simd>(
-        &self,
-        simd: S,
-        rows: Range<usize>,
-        vectors: &Vectors,
-        pair: [usize; 2],
-        out: &mut [f32],
-        stride: usize,
-    ) {
-        let parts = LANES / S::F32_LANES;
-        let [(left, left_norms), (right, right_norms)] = pair.map(|vector| {
-            let (values, norms) = vectors.at(vector);
-            (S::as_simd_f32s(values).0.chunks_exact(parts), S::as_simd_f32s(norms).0)
-        });
+    fn group<S: Simd>(&self, simd: S, rows: Range<usize>, pair: &Pair<'_>, out: &mut [f32], stride: usize) {
         let group = &self.groups[rows.start / ROWS * self.rows.dim..][..self.rows.dim];
         let (zero, minus_two) = (simd.splat_f32s(0.0), simd.splat_f32s(-2.0));
-        for part in 0..parts {
-            let mut products = [[zero; 2]; ROWS];
-            for (values, (left, right)) in group.iter().zip(left.clone().zip(right.clone())) {
-                let (left, right) = (left[part], right[part]);
-                for row in 0..ROWS {
-                    let value = simd.splat_f32s(values[row]);
-                    products[row][0] = simd.mul_add_f32s(value, left, products[row][0]);
-                    products[row][1] = simd.mul_add_f32s(value, right, products[row][1]);
-                }
-            }
+        for part in 0..Pair::parts::<S>() {
+            let products = multiply::<S, ROWS>(simd, group.len(), |row, axis| group[axis][row], pair, part);
+            let norms = pair.norms::<S>(part);
             for ((row, norm), products) in self.rows.norms[rows.clone()].iter().enumerate().zip(&products) {
                 let norm = simd.splat_f32s(*norm);
-                for (at, norms) in [left_norms[part], right_norms[part]].into_iter().enumerate() {
-                    let squared = simd.add_f32s(norm, simd.mul_add_f32s(minus_two, products[at], norms));
+                for at in 0..2 {
+                    let squared = simd.add_f32s(norm, simd.mul_add_f32s(minus_two, products[at], norms[at]));
                     // Of equal points, rounding may leave less than nothing.
                     let squared = simd.max_f32s(squared, zero);
                     let distance = if self.rows.rooted { simd.sqrt_f32s(squared) } else { squared };
-                    let out = &mut out[row * stride + pair[at] * LANES..][..LANES];
+                    let out = &mut out[row * stride + pair.numbers[at] * LANES..][..LANES];
                     S::as_mut_simd_f32s(out).0[part] = simd.neg_f32s(distance);
                 }
             }
@@ -218,11 +272,15 @@ fn similarity(norm: f32, other: f32, product: f32, rooted: bool) -> f32 {
 }
 
 /// [`Rows::similarities`] as work to be compiled for the processor at hand.
-pub(crate) struct Fill<'a> {
-    pub(crate) rows: Rows<'a>,
-    pub(crate) vectors: &'a Vectors,
-    pub(crate) out: &'a mut [f32],
-    pub(crate) stride: usize,
+pub struct Fill<'a> {
+    /// Whose similarities.
+    pub rows: Rows<'a>,
+    /// To whom.
+    pub vectors: &'a Vectors,
+    /// Where they go.
+    pub out: &'a mut [f32],
+    /// Numbers from row to row there.
+    pub stride: usize,
 }
 
 impl WithSimd for Fill<'_> {
@@ -236,7 +294,7 @@ impl WithSimd for Fill<'_> {
 
 #[cfg(test)]
 mod tests {
-    use compflow_kernels::testing::examples;
+    use crate::testing::examples;
     use pulp::Arch;
 
     use super::*;
@@ -246,8 +304,7 @@ mod tests {
         for (n, others, dim) in [(1, 1, 1), (5, 17, 3), (9, 40, 32)] {
             let (x, g) = (examples::uniform(n, dim, 1), examples::uniform(others, dim, 2));
             let norms: Vec<f32> = x.chunks_exact(dim).map(squared_norm).collect();
-            let mut vectors = Vectors::with_capacity(others.div_ceil(LANES), dim);
-            vectors.push(&g);
+            let vectors = Vectors::new(&g, dim);
             for rooted in [false, true] {
                 let rows = Rows { values: &x, norms: &norms, dim, rooted };
                 let stride = vectors.len() * LANES + 3;
