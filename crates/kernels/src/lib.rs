@@ -11,6 +11,10 @@
 //! | [`counting`] | how many sets there are |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
+//! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
+//! | [`starts`] | where singletons begin |
+//! | [`objective`] | the sum of squared distances as a function of the singletons, and its gradient |
+//! | [`lbfgs`] | its descent |
 //! | [`nested`] | what a component says that another one made |
 //! | [`preference`] | the parameter of methods that choose exemplars |
 //! | [`testing`] | data, plain loops and a watchful host, for tests |
@@ -32,11 +36,15 @@ pub mod assign;
 pub mod counting;
 pub mod equals;
 pub mod frame;
+pub mod lbfgs;
 pub mod nested;
+pub mod objective;
 pub mod pairs;
 pub mod plusplus;
 pub mod points;
 pub mod preference;
 pub mod products;
+pub mod source;
+pub mod starts;
 pub mod testing;
 pub mod workers;

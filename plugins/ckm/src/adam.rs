@@ -5,7 +5,7 @@
 
 use compflow_api::{Error, Result};
 
-use crate::objective::Objective;
+use compflow_kernels::objective::Objective;
 
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
@@ -79,7 +79,7 @@ mod tests {
     use compflow_kernels::testing::composers::Plain;
 
     use super::*;
-    use crate::objective::Model;
+    use compflow_kernels::objective::Model;
 
     const NONE: Services<'static> = Services { host: &NoHost, seed: 0, threads: 1, memory: u64::MAX };
 

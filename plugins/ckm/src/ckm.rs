@@ -3,7 +3,7 @@
 //! Minimises SSD = Σᵢ ‖xᵢ - m_{cᵢ}‖² over k singletons m_j and one set cᵢ of at most d singletons for every example,
 //! where the centre of a set is the composition of its members. By turns, every example takes its nearest centre, and
 //! the singletons descend; for a fixed assignment the SSD depends on the data only through the number and the mean of
-//! every set's examples, so the descent costs nothing in n ([`objective`](crate::objective)). Cost: rounds · restarts ·
+//! every set's examples, so the descent costs nothing in n ([`compflow_kernels::objective`]). Cost: rounds · restarts ·
 //! n·|K|·p with |K| = Σ_{j≤d} (k over j) compositions.
 //!
 //! The paper's algorithm 3 with another optimiser; see `restarts` for what is done when.
@@ -11,19 +11,19 @@
 use std::sync::OnceLock;
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Component, Composer, Diagnostics, Error, Flags, ForeignClusterer, Level,
-    Result, Services, Sets, Shape, Singletons, StreamTask, Task, register,
+    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Error, Flags, ForeignClusterer, Level, Result,
+    Services, Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::nested::explain;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::objective::Model;
 use crate::params::{Init, Optimizer, Params, Start};
 use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets, partial_numbers};
-use crate::source::Source;
-use crate::start::Starts;
+use compflow_kernels::objective::{Model, composer_of};
+use compflow_kernels::source::Source;
+use compflow_kernels::starts::Starts;
 
 /// Below this many products in a round of all restarts together, starting threads is not worth it.
 const TINY: usize = 1 << 18;
@@ -95,22 +95,6 @@ impl Clusterer for Ckm {
     }
 }
 
-/// For degree 1.
-struct Nothing;
-
-impl Composer for Nothing {
-    fn compose(
-        &self,
-        _dim: usize,
-        _left: &[f32],
-        _right: &[f32],
-        _out: &mut [f32],
-        _services: &Services<'_>,
-    ) -> Result<()> {
-        Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
-    }
-}
-
 impl Ckm {
     /// Clusters; the examples are kept in memory, or read anew in every pass.
     fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
@@ -124,12 +108,7 @@ impl Ckm {
             self.memory(Shape { rows: n, dim, degree }, services)?,
             "lower `k`, the degree or `restarts`, or set `stream`",
         )?;
-        let composer = match degree {
-            1 => &Nothing as &dyn Composer,
-            _ => {
-                task.composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]"))?
-            }
-        };
+        let composer = composer_of(task.composer, degree)?;
         services.log(Level::Info, format!("{count} compositions of up to {degree}"));
 
         let products = n.saturating_mul(count).saturating_mul(dim).saturating_mul(restarts);

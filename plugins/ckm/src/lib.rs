@@ -3,11 +3,8 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `ckm` | the clusterer: parameters, and from a task to a clustering |
-//! | `source` | the examples, batch by batch, from memory or read anew |
-//! | `start` | where singletons begin |
 //! | `restarts` | the alternation of all restarts at once, and when one is given up |
-//! | `objective` | the sum of squared distances as a function of the singletons, and its gradient |
-//! | `lbfgs`, `adam` | descent between two assignments |
+//! | `adam` | descent between two assignments as the authors do it; otherwise it is [`compflow_kernels::lbfgs`] |
 //!
 //! # Testing
 //!
@@ -19,12 +16,8 @@
 
 mod adam;
 mod ckm;
-mod lbfgs;
-mod objective;
 mod params;
 mod restarts;
-mod source;
-mod start;
 #[cfg(test)]
 mod tests;
 

@@ -22,10 +22,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::adam::Adam;
-use crate::lbfgs::{self, Limits};
-use crate::objective::Objective;
-use crate::source::Source;
-use crate::start::Starts;
+use compflow_kernels::lbfgs::{self, Limits};
+use compflow_kernels::objective::Objective;
+use compflow_kernels::source::Source;
+use compflow_kernels::starts::Starts;
 
 /// Rounds like its best recent one that a restart is trusted to make.
 pub(crate) const HORIZON: f64 = 20.0;

@@ -6,9 +6,9 @@
 //! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
 //! [`LOOK`] examples, another part of the sample for every restart.
 
+use crate::frame::Frame;
+use crate::plusplus::{self, draw};
 use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask};
-use compflow_kernels::frame::Frame;
-use compflow_kernels::plusplus::{self, draw};
 use ndarray::ArrayView2;
 use rand::{Rng, RngExt};
 
@@ -19,12 +19,17 @@ use crate::source::Sample;
 const LOOK: usize = 1024;
 
 /// What starts are chosen from.
-pub(crate) struct Starts<'a> {
-    pub(crate) model: Model<'a>,
-    pub(crate) frame: &'a Frame,
-    pub(crate) sample: &'a Sample,
-    pub(crate) k: usize,
-    pub(crate) degree: usize,
+pub struct Starts<'a> {
+    /// What composes.
+    pub model: Model<'a>,
+    /// How points are prepared.
+    pub frame: &'a Frame,
+    /// The examples to choose from.
+    pub sample: &'a Sample,
+    /// How many singletons.
+    pub k: usize,
+    /// How many compose, at most.
+    pub degree: usize,
 }
 
 impl Starts<'_> {
@@ -37,7 +42,7 @@ impl Starts<'_> {
     }
 
     /// Any `k` examples.
-    pub(crate) fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
+    pub fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
         rand::seq::index::sample(rng, self.len(), self.k).iter().flat_map(|at| self.row(at)).copied().collect()
     }
 
@@ -45,7 +50,7 @@ impl Starts<'_> {
     ///
     /// # Errors
     /// Those of the composer.
-    pub(crate) fn plusplus(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Result<Vec<f32>> {
+    pub fn plusplus(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Result<Vec<f32>> {
         let dim = self.model.dim;
         let looked: Vec<usize> = match self.len() > LOOK {
             true => rand::seq::index::sample(rng, self.len(), LOOK).into_vec(),
@@ -110,13 +115,13 @@ impl Starts<'_> {
         sets
     }
 
-    /// The singletons that another clusterer finds in the sample: the means of the examples that it gives to one
-    /// singleton alone, as they are before they are normalised. If there are more than `k`, those with the most
-    /// examples; if there are fewer, [`plusplus`](Self::plusplus) adds the others.
+    /// The singletons that another clusterer finds in the sample, as they are before they are normalised: those it says,
+    /// or the means of the examples that it gives to one singleton alone. If there are more than `k`, those with the most
+    /// such examples; if there are fewer, [`plusplus`](Self::plusplus) adds the others.
     ///
     /// # Errors
     /// Those of the clusterer and of the composer.
-    pub(crate) fn found_by(
+    pub fn found_by(
         &self,
         clusterer: &dyn Clusterer,
         task: &StreamTask<'_>,
@@ -129,7 +134,8 @@ impl Starts<'_> {
         if found.assignments.len() != self.len() {
             return Err(Error::new("`init`: the clusterer did not give every example a set"));
         }
-        let most = found.assignments.values().iter().max().map_or(0, |&most| most as usize + 1);
+        let numbers = found.assignments.values().iter().chain(&found.singletons.numbers);
+        let most = numbers.max().map_or(0, |&most| most as usize + 1);
         let (mut sums, mut counts) = (vec![0.0; most * dim], vec![0u64; most]);
         for (row, set) in task.embeddings.rows().zip(found.assignments.iter()) {
             if let &[single] = set {
@@ -138,19 +144,22 @@ impl Starts<'_> {
                 sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
             }
         }
-        let mut order: Vec<usize> = (0..most).filter(|&single| counts[single] > 0).collect();
+        let mut vectors: Vec<Option<Vec<f32>>> = sums
+            .chunks_exact(dim)
+            .zip(&counts)
+            .map(|(sum, &count)| (count > 0).then(|| sum.iter().map(|sum| (sum / count as f64) as f32).collect()))
+            .collect();
+        for (&number, vector) in found.singletons.numbers.iter().zip(found.singletons.vectors.chunks_exact(dim)) {
+            vectors[number as usize] = Some(vector.to_vec());
+        }
+        let mut order: Vec<usize> = (0..most).filter(|&single| vectors[single].is_some()).collect();
         order.sort_by_key(|&single| std::cmp::Reverse(counts[single]));
         order.truncate(self.k);
-        let mut singletons = Vec::with_capacity(self.k * dim);
-        for single in order {
-            let sum = &sums[single * dim..][..dim];
-            singletons.extend(sum.iter().map(|sum| (sum / counts[single] as f64) as f32));
-        }
-        self.plusplus(singletons, rng)
+        self.plusplus(order.into_iter().filter_map(|single| vectors[single].take()).flatten().collect(), rng)
     }
 
     /// The same singletons, each moved at random by about `size` in every dimension of the space.
-    pub(crate) fn kick(&self, singletons: &[f32], size: f64, rng: &mut impl Rng) -> Vec<f32> {
+    pub fn kick(&self, singletons: &[f32], size: f64, rng: &mut impl Rng) -> Vec<f32> {
         let mut kicked = singletons.to_vec();
         for row in kicked.chunks_exact_mut(self.model.dim) {
             // In a space that normalises, what moves a vector by its length moves its point by one.
@@ -167,7 +176,7 @@ impl Starts<'_> {
 
     /// The example of the sample that is farthest from its nearest centre (points of the space), with its squared
     /// distance in prepared units.
-    pub(crate) fn farthest(&self, centres: &[f32]) -> (f64, &[f32]) {
+    pub fn farthest(&self, centres: &[f32]) -> (f64, &[f32]) {
         let centres = self.frame.prepared(centres);
         let squared = |a: &[f32], b: &[f32]| -> f64 {
             a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
@@ -191,10 +200,10 @@ fn trials(k: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::composers::Plain;
+    use crate::testing::examples;
+    use crate::workers::Workers;
     use compflow_api::{Clustering, Space, Task};
-    use compflow_kernels::testing::composers::Plain;
-    use compflow_kernels::testing::examples;
-    use compflow_kernels::workers::Workers;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! and W, the scatter around the means, does not depend on the singletons. So F is all that has to be lowered, and it
-//! knows the examples by N and μ only. Written like this it loses no digits when the centres are nearly means.
+//! knows the examples by N and μ only. Written like this it loses no digits when the centres are nearly means. Distances
+//! may be those of a metric Λ, ‖r‖² = rᵀΛr, and N any weights.
 
 use compflow_api::{
     Composer, Embeddings, Error, Normalize, Result, Services, Sets, Space, compose_sets, compose_sets_vjp,
@@ -16,16 +17,47 @@ use compflow_api::{
 
 /// The composition function and the space its results go to.
 #[derive(Clone, Copy)]
-pub(crate) struct Model<'a> {
-    pub(crate) composer: &'a dyn Composer,
-    pub(crate) space: Space,
-    pub(crate) dim: usize,
-    pub(crate) services: &'a Services<'a>,
+pub struct Model<'a> {
+    /// g.
+    pub composer: &'a dyn Composer,
+    /// Where its results are compared.
+    pub space: Space,
+    /// p.
+    pub dim: usize,
+    /// What calls of the composer need.
+    pub services: &'a Services<'a>,
+}
+
+/// The composer of a task that may have none: where nothing is composed, none is needed.
+///
+/// # Errors
+/// If the degree is above 1 and there is none.
+pub fn composer_of<'a>(composer: Option<&'a dyn Composer>, degree: usize) -> Result<&'a dyn Composer> {
+    struct Nothing;
+    impl Composer for Nothing {
+        fn compose(
+            &self,
+            _dim: usize,
+            _left: &[f32],
+            _right: &[f32],
+            _out: &mut [f32],
+            _services: &Services<'_>,
+        ) -> Result<()> {
+            Err(Error::new("composing several needs a composer, and the pipeline has no [composer]"))
+        }
+    }
+    match degree {
+        1 => Ok(&Nothing),
+        _ => composer.ok_or_else(|| Error::new("needs a composer, and the pipeline has no [composer]")),
+    }
 }
 
 impl Model<'_> {
     /// The centre of every set, a point of the space.
-    pub(crate) fn centres(&self, singletons: &[f32], sets: &Sets) -> Result<Vec<f32>> {
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub fn centres(&self, singletons: &[f32], sets: &Sets) -> Result<Vec<f32>> {
         let mut centres = compose_sets(self.composer, Embeddings::new(singletons, self.dim), sets, self.services)?;
         self.space.enter(&mut centres, self.dim);
         Ok(centres)
@@ -33,7 +65,7 @@ impl Model<'_> {
 }
 
 /// F for a fixed assignment.
-pub(crate) struct Objective<'a> {
+pub struct Objective<'a> {
     model: Model<'a>,
     /// The compositions that have examples.
     sets: Sets,
@@ -41,18 +73,35 @@ pub(crate) struct Objective<'a> {
     counts: Vec<f64>,
     /// μ_η, row-major.
     means: Vec<f64>,
+    /// Λ, symmetric; none is the identity.
+    metric: Option<Vec<f64>>,
 }
 
 /// F at some singletons, with what its gradient needs.
-pub(crate) struct Value {
-    pub(crate) f: f64,
+pub struct Value {
+    /// F.
+    pub f: f64,
     /// g of every set, before it is normalised.
     composed: Vec<f32>,
 }
 
 impl<'a> Objective<'a> {
-    pub(crate) fn new(model: Model<'a>, sets: Sets, counts: Vec<f64>, means: Vec<f64>) -> Self {
-        Self { model, sets, counts, means }
+    /// Of compositions with these N and μ (points of the space), as Euclid measures.
+    pub fn new(model: Model<'a>, sets: Sets, counts: Vec<f64>, means: Vec<f64>) -> Self {
+        Self { model, sets, counts, means, metric: None }
+    }
+
+    /// The same in the metric Λ.
+    #[must_use]
+    pub fn in_metric(self, metric: Vec<f64>) -> Self {
+        Self { metric: Some(metric), ..self }
+    }
+
+    /// Λr.
+    fn measured(&self, rest: Vec<f64>) -> Vec<f64> {
+        let Some(metric) = &self.metric else { return rest };
+        let row = |row: &[f64]| row.iter().zip(&rest).map(|(a, b)| a * b).sum();
+        metric.chunks_exact(rest.len()).map(row).collect()
     }
 
     /// For every set: its composed vector, its norm if the space normalises (else 1; a zero vector stays as it is,
@@ -73,7 +122,7 @@ impl<'a> Objective<'a> {
     ///
     /// # Errors
     /// Those of the composer, and a composition that is not finite.
-    pub(crate) fn value(&self, singletons: &[f32]) -> Result<Value> {
+    pub fn value(&self, singletons: &[f32]) -> Result<Value> {
         self.model.services.check_cancelled()?;
         let rows = Embeddings::new(singletons, self.model.dim);
         let composed = compose_sets(self.model.composer, rows, &self.sets, self.model.services)?;
@@ -81,8 +130,9 @@ impl<'a> Objective<'a> {
             .each(&composed)
             .map(|(row, norm, count, mean)| {
                 let factor = if norm > 0.0 { 1.0 / norm } else { 1.0 };
-                let squared = row.iter().zip(mean).map(|(&m, mean)| (f64::from(m) * factor - mean).powi(2));
-                count * squared.sum::<f64>()
+                let rest: Vec<f64> = row.iter().zip(mean).map(|(&m, mean)| f64::from(m) * factor - mean).collect();
+                let measured = self.measured(rest.clone());
+                count * rest.iter().zip(&measured).map(|(a, b)| a * b).sum::<f64>()
             })
             .sum();
         Ok(Value { f, composed })
@@ -92,13 +142,14 @@ impl<'a> Objective<'a> {
     ///
     /// # Errors
     /// Those of the composer, and a gradient that is not finite.
-    pub(crate) fn gradient(&self, singletons: &[f32], value: &Value) -> Result<Vec<f64>> {
+    pub fn gradient(&self, singletons: &[f32], value: &Value) -> Result<Vec<f64>> {
         let dim = self.model.dim;
         let mut grad = Vec::with_capacity(value.composed.len());
         for (row, norm, count, mean) in self.each(&value.composed) {
             let start = grad.len();
             let factor = if norm > 0.0 { 1.0 / norm } else { 1.0 };
-            grad.extend(row.iter().zip(mean).map(|(&m, mean)| 2.0 * count * (f64::from(m) * factor - mean)));
+            let rest = row.iter().zip(mean).map(|(&m, mean)| f64::from(m) * factor - mean).collect();
+            grad.extend(self.measured(rest).iter().map(|measured| 2.0 * count * measured));
             if self.model.space.normalize == Normalize::L2 {
                 // u = m/‖m‖ turns only: what points along u is lost, and the rest is divided by ‖m‖.
                 let grad = &mut grad[start..];
@@ -125,20 +176,23 @@ impl<'a> Objective<'a> {
     }
 
     /// A rough 1/∂²F for every singleton, as if g added up its members: half the inverse number of examples in whose
-    /// set it is. In a space that normalises, moving m by its own length turns u by about one. 0 if it is in no set.
-    pub(crate) fn inverse_curvatures(&self, singletons: &[f32]) -> Vec<f64> {
+    /// set it is, by the metric's mean. In a space that normalises, moving m by its own length turns u by about one. 0 if it is in no set.
+    pub fn inverse_curvatures(&self, singletons: &[f32]) -> Vec<f64> {
         let mut examples = vec![0.0; singletons.len() / self.model.dim];
         for (set, count) in self.sets.iter().zip(&self.counts) {
             set.iter().for_each(|&member| examples[member as usize] += count);
         }
-        let rows = singletons.chunks_exact(self.model.dim);
+        let dim = self.model.dim;
+        let unit =
+            self.metric.as_ref().map_or(1.0, |metric| metric.iter().step_by(dim + 1).sum::<f64>() / dim as f64);
+        let rows = singletons.chunks_exact(dim);
         rows.zip(examples)
             .map(|(row, examples)| {
                 let squared = match self.model.space.normalize {
                     Normalize::None => 1.0,
                     Normalize::L2 => row.iter().map(|&value| f64::from(value).powi(2)).sum(),
                 };
-                if examples > 0.0 { squared / (2.0 * examples) } else { 0.0 }
+                if examples > 0.0 { squared / (2.0 * examples * unit) } else { 0.0 }
             })
             .collect()
     }
@@ -146,8 +200,8 @@ impl<'a> Objective<'a> {
 
 #[cfg(test)]
 mod tests {
-    use compflow_kernels::testing::composers::Plain;
-    use compflow_kernels::testing::examples;
+    use crate::testing::composers::Plain;
+    use crate::testing::examples;
 
     use super::*;
 
@@ -164,7 +218,11 @@ mod tests {
                 u.iter_mut().for_each(|value| *value /= norm);
             }
             let mean = &objective.means[at * DIM..][..DIM];
-            f += objective.counts[at] * u.iter().zip(mean).map(|(u, mean)| (u - mean).powi(2)).sum::<f64>();
+            let rest: Vec<f64> = u.iter().zip(mean).map(|(u, mean)| u - mean).collect();
+            for (i, j) in (0..DIM).flat_map(|i| (0..DIM).map(move |j| (i, j))) {
+                let metric = objective.metric.as_ref().map_or(f64::from(u8::from(i == j)), |m| m[i * DIM + j]);
+                f += objective.counts[at] * rest[i] * metric * rest[j];
+            }
         }
         f
     }
@@ -181,7 +239,16 @@ mod tests {
                     let sets = Sets::all_up_to(K, degree);
                     let counts: Vec<f64> = (0..sets.len()).map(|at| (at * 7 % 5) as f64 + 1.0).collect();
                     let means = examples::uniform(sets.len(), DIM, 2).iter().map(|&v| f64::from(v)).collect();
-                    let objective = Objective::new(model, sets, counts, means);
+                    let mut objective = Objective::new(model, sets, counts, means);
+                    if degree == 2 {
+                        // A matrix times its transpose.
+                        let half = examples::uniform(DIM, DIM, 3);
+                        let product = |at: usize| -> f64 {
+                            let row = |row: usize| half[row * DIM..][..DIM].iter().map(|&v| f64::from(v));
+                            row(at / DIM).zip(row(at % DIM)).map(|(a, b)| a * b).sum()
+                        };
+                        objective = objective.in_metric((0..DIM * DIM).map(product).collect());
+                    }
 
                     let value = objective.value(&singletons).unwrap();
                     let expected = naive(&g, &wide, &objective);

@@ -22,23 +22,24 @@ const MOST_SHORTENINGS: usize = 30;
 
 /// When to stop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Steps at most.
-    pub(crate) steps: usize,
+    pub steps: usize,
     /// A step that lowers F by less ends the descent.
-    pub(crate) least: f64,
+    pub least: f64,
     /// So does a step that lowers it by less than this part of what all steps did.
-    pub(crate) part: f64,
+    pub part: f64,
 }
 
 /// What a descent did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Descent {
-    /// F before it and after it.
-    pub(crate) from: f64,
-    pub(crate) to: f64,
+pub struct Descent {
+    /// F before it.
+    pub from: f64,
+    /// F after it.
+    pub to: f64,
     /// Steps that diverged (to no finite number) and were shortened.
-    pub(crate) diverged: usize,
+    pub diverged: usize,
 }
 
 /// A move, how it changed the gradient, and 1/(move·change).
@@ -56,7 +57,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 ///
 /// # Errors
 /// Those of the composer where the singletons are; not those of places that a step would lead to.
-pub(crate) fn descend(objective: &Objective<'_>, singletons: &mut Vec<f32>, limits: Limits) -> Result<Descent> {
+pub fn descend(objective: &Objective<'_>, singletons: &mut Vec<f32>, limits: Limits) -> Result<Descent> {
     let metric = objective.inverse_curvatures(singletons);
     let dim = singletons.len() / metric.len();
     let mut value = objective.value(singletons)?;
@@ -170,9 +171,9 @@ fn search(
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::composers::Plain;
+    use crate::testing::examples;
     use compflow_api::{Composer, NoHost, Services, Sets, Space};
-    use compflow_kernels::testing::composers::Plain;
-    use compflow_kernels::testing::examples;
 
     use super::*;
     use crate::objective::Model;

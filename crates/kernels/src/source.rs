@@ -6,9 +6,9 @@
 //! A first pass finds their mean and their size; every point is brought into the space and then into the [`Frame`] that
 //! these make. The same pass takes a sample, which is all that starts are chosen from.
 
+use crate::frame::{Frame, totals};
+use crate::workers::Workers;
 use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
-use compflow_kernels::frame::{Frame, totals};
-use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -16,28 +16,32 @@ use rand_chacha::ChaCha8Rng;
 const BLOCK: usize = 4096;
 
 /// Examples drawn without replacement, in the order of the data.
-pub(crate) struct Sample {
+pub struct Sample {
     /// As they came, row-major.
-    pub(crate) rows: Vec<f32>,
+    pub rows: Vec<f32>,
     /// As points of the space, prepared.
-    pub(crate) points: Vec<f32>,
+    pub points: Vec<f32>,
 }
 
 /// The examples, for as many passes as are needed.
-pub(crate) struct Source<'a> {
+pub struct Source<'a> {
     rows: &'a dyn Rows,
     space: Space,
     /// How points of the space are shifted and scaled.
-    pub(crate) frame: Frame,
+    pub frame: Frame,
     /// All points, prepared, if they are kept.
     kept: Option<Vec<f32>>,
     workers: &'a Workers,
     services: &'a Services<'a>,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "there is always one")]
 impl<'a> Source<'a> {
     /// Looks at all examples once, or twice if they are to be kept; takes a sample of at most `sample` of them.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// Those of the rows, and that the work is no longer wanted.
+    pub fn new(
         rows: &'a dyn Rows,
         space: Space,
         keep: bool,
@@ -92,16 +96,21 @@ impl<'a> Source<'a> {
         Ok((source, Sample { rows: sample, points }))
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many.
+    pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    pub(crate) fn dim(&self) -> usize {
+    /// How long each is.
+    pub fn dim(&self) -> usize {
         self.rows.dim()
     }
 
     /// Calls `each` with all points, prepared, in order: every batch but the last has [`BATCH_ROWS`].
-    pub(crate) fn pass(&self, each: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the rows and of `each`.
+    pub fn pass(&self, each: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
         let dim = self.dim();
         if let Some(kept) = &self.kept {
             return kept.chunks(BATCH_ROWS * dim).try_for_each(each);
@@ -123,8 +132,8 @@ impl<'a> Source<'a> {
 
 #[cfg(test)]
 mod tests {
+    use crate::testing::examples;
     use compflow_api::Normalize;
-    use compflow_kernels::testing::examples;
 
     use super::*;
 
