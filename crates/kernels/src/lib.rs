@@ -8,6 +8,7 @@
 //! | [`products`] | distances by products, in f32: the one inner loop that all comparisons with centres share |
 //! | [`assign`] | the nearest centre of every example, and sums by centre |
 //! | [`pairs`] | distances with every digit, in f64 |
+//! | [`cholesky`] | the factor of Mahalanobis distances |
 //! | [`counting`] | how many sets there are |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
@@ -33,6 +34,7 @@
 #![deny(unsafe_code)]
 
 pub mod assign;
+pub mod cholesky;
 pub mod counting;
 pub mod equals;
 pub mod frame;

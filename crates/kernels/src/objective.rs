@@ -28,6 +28,9 @@ pub struct Model<'a> {
     pub services: &'a Services<'a>,
 }
 
+/// Halvings of a move that diverged.
+const MOST_HALVINGS: usize = 30;
+
 /// The composer of a task that may have none: where nothing is composed, none is needed.
 ///
 /// # Errors
@@ -61,6 +64,24 @@ impl Model<'_> {
         let mut centres = compose_sets(self.composer, Embeddings::new(singletons, self.dim), sets, self.services)?;
         self.space.enter(&mut centres, self.dim);
         Ok(centres)
+    }
+
+    /// The centres after a move from `from`. Those that have examples are finite, as the descent saw to it; if another is
+    /// not, the singletons go back half of their way until all are, in the end to `from`. Also how often they did.
+    ///
+    /// # Errors
+    /// Those of the composer at `from`.
+    pub fn settle(&self, singletons: &mut Vec<f32>, from: &[f32], sets: &Sets) -> Result<(Vec<f32>, usize)> {
+        for halvings in 0..MOST_HALVINGS {
+            match self.centres(singletons, sets) {
+                Err(Error::Failed(_)) => {
+                    singletons.iter_mut().zip(from).for_each(|(to, from)| *to = *from + (*to - from) / 2.0);
+                }
+                centres => return Ok((centres?, halvings)),
+            }
+        }
+        *singletons = from.to_vec();
+        Ok((self.centres(singletons, sets)?, MOST_HALVINGS))
     }
 }
 

@@ -35,6 +35,14 @@ impl Vectors {
         vectors
     }
 
+    /// Of row-major vectors g with other numbers in place of ‖g‖², one for each: for comparisons by any function of x that
+    /// is linear but for what all have in common.
+    pub fn with_offsets(points: &[f32], offsets: &[f32], dim: usize) -> Self {
+        let mut vectors = Self::new(points, dim);
+        vectors.norms[..offsets.len()].copy_from_slice(offsets);
+        vectors
+    }
+
     /// How many bytes a number of vectors takes.
     pub fn memory(vectors: u64, dim: usize) -> u64 {
         vectors.saturating_mul(4 * LANES as u64).saturating_mul(dim as u64 + 1)

@@ -4,7 +4,7 @@
 //! log ρᵢⱼ = oⱼ - ½‖Fⱼ(xᵢ - μⱼ)‖²,    rᵢⱼ = ρᵢⱼ / Σₗ ρᵢₗ
 //! ```
 //!
-//! with Fⱼ from [`inverse_factor`](crate::cholesky::inverse_factor) and all that does not depend on x in the offset oⱼ.
+//! with Fⱼ from [`inverse_factor`](compflow_kernels::cholesky::inverse_factor) and all that does not depend on x in the offset oⱼ.
 //! Several examples and several rows of F are taken at a time, and only what lies below F's diagonal. Cost: n·k·p²/2
 //! for full and tied covariances, n·k·p for the others, in f64.
 

@@ -10,7 +10,7 @@
 //! | `oracle` | the true sets, each called a singleton |
 //!
 //! Each has a file of its own; what several use stands beside them: `similarities` (of all pairs), `tiles` (examples in
-//! f64, several at a time), `gaussians`, `moments`, `bayes` and `cholesky` (the steps of mixtures), `means`, `soft` (from
+//! f64, several at a time), `gaussians`, `moments`, and `bayes` (the steps of mixtures), `means`, `soft` (from
 //! memberships to sets). What other plugins use as well is in the crate `compflow-kernels`.
 //!
 //! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
@@ -30,7 +30,6 @@
 mod ac;
 mod ap;
 mod bayes;
-mod cholesky;
 mod fcm;
 #[cfg(test)]
 mod fixtures;

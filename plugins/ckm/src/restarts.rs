@@ -48,8 +48,6 @@ const CHUNK: usize = 1024;
 const BLOCK: usize = 4096;
 /// Numbers that the sums of all blocks of a batch together should not exceed: 64 MiB of f64.
 const PARTIAL_NUMBERS: usize = 1 << 23;
-/// Halvings of a move that diverged.
-const MOST_HALVINGS: usize = 30;
 /// An example that is nearer to its centre than this part of the mean squared distance from the mean lies on it.
 const ON_CENTRE: f64 = 1e-9;
 
@@ -307,26 +305,9 @@ impl Search<'_> {
             run.state = State::Converged;
             return Ok(());
         }
-        self.compose(run, from)
-    }
-
-    /// Composes the centres. Those that have examples are finite, as the descent saw to it; if another is not, the
-    /// singletons go back half of their way until all are, in the end to `from`.
-    fn compose(&self, run: &mut Run, from: Vec<f32>) -> Result<()> {
-        for _ in 0..MOST_HALVINGS {
-            match self.starts.model.centres(&run.singletons, self.sets) {
-                Err(Error::Failed(_)) => {
-                    run.diverged += 1;
-                    run.singletons.iter_mut().zip(&from).for_each(|(to, from)| *to = *from + (*to - from) / 2.0);
-                }
-                centres => {
-                    run.centres = centres?;
-                    return Ok(());
-                }
-            }
-        }
-        run.singletons = from;
-        run.centres = self.starts.model.centres(&run.singletons, self.sets)?;
+        let (centres, diverged) = self.starts.model.settle(&mut run.singletons, &from, self.sets)?;
+        run.centres = centres;
+        run.diverged += diverged;
         Ok(())
     }
 

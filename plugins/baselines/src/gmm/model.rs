@@ -4,9 +4,9 @@ use std::f64::consts::TAU;
 
 use super::Variant;
 use crate::bayes::Prior;
-use crate::cholesky::inverse_factor;
 use crate::gaussians::{Factors, Gaussians, Triangle};
 use crate::moments::{Covariance, Estimator, Moments, add_to_diagonal};
+use compflow_kernels::cholesky::inverse_factor;
 
 /// What `reg_covar` = 0 is raised to first if a covariance is singular.
 const FIRST_RAISE: f64 = 1e-6;

@@ -4,7 +4,7 @@
 //! are lower triangular. Cost: p³/3 each.
 
 /// L⁻¹ of a row-major covariance, or nothing if that is not positive definite.
-pub(crate) fn inverse_factor(covariance: &[f64], dim: usize) -> Option<Vec<f64>> {
+pub fn inverse_factor(covariance: &[f64], dim: usize) -> Option<Vec<f64>> {
     let mut lower = vec![0.0; dim * dim];
     for row in 0..dim {
         for column in 0..=row {
@@ -37,7 +37,7 @@ pub(crate) fn inverse_factor(covariance: &[f64], dim: usize) -> Option<Vec<f64>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use compflow_kernels::testing::examples;
+    use crate::testing::examples;
 
     #[test]
     fn the_factor_turns_the_covariance_into_the_identity() {

@@ -1,0 +1,275 @@
+//! `cgm`: the compositional Gaussian mixture, from a task to a clustering.
+
+use compflow_api::{
+    BATCH_ROWS, Clusterer, Clustering, Column, Component, Diagnostics, Error, Flags, Level, Result, Services,
+    Sets, Shape, Singletons, StreamTask, Task, register,
+};
+use compflow_kernels::counting;
+use compflow_kernels::nested::explain;
+use compflow_kernels::objective::{Model, composer_of};
+use compflow_kernels::source::Source;
+use compflow_kernels::starts::Starts;
+use compflow_kernels::workers::Workers;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::densities::Densities;
+use crate::mixture::{Mixture, Setting};
+use crate::params::{Assignment, Params, Residual};
+use crate::statistics::{Data, Posterior, Statistics, wide};
+
+/// Below this many products in a round, starting threads is not worth it.
+const TINY: usize = 1 << 18;
+/// Rows whose posteriors are computed together.
+const CHUNK: usize = 512;
+/// A bound that falls by less than this part of it only shows that assignments are told apart in f32.
+const ROUNDING: f64 = 1e-6;
+
+/// The clusterer `cgm`.
+pub struct Cgm {
+    params: Params,
+    /// Finds the first singletons.
+    initial: Box<dyn Clusterer>,
+}
+register!(clusterer Cgm);
+
+impl Component for Cgm {
+    const NAME: &'static str = "cgm";
+    const SUMMARY: &'static str =
+        "compositional Gaussian mixture: singletons, unions around their compositions, one shape";
+    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::ASSIGNS_NONE).and(Flags::USES_WEIGHTS);
+    type Params = Params;
+
+    fn new(params: Params, services: &Services<'_>) -> Result<Self> {
+        params.check()?;
+        let init = params.init();
+        let made = services.clusterer(&init.r#use, &serde_json::Value::Object(init.params).to_string());
+        let initial = Box::new(made.map_err(|error| explain(error, "init", &init.r#use))?);
+        Ok(Self { params, initial })
+    }
+}
+
+impl Clusterer for Cgm {
+    fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
+        let Shape { rows, dim, degree } = shape;
+        let Params { k, sample, stream, .. } = self.params;
+        let sets =
+            counting::sets(k, 1..=degree).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
+        // The points or a batch of them; of every example a set, a posterior and memberships.
+        let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
+        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(4 + degree.min(k) + k));
+        let sample = sample.min(rows);
+        // Centres, means and sums of all blocks, in f64; a few matrices of p×p.
+        let model = sets.saturating_mul(dim).saturating_mul(2 * 24).saturating_add(16 * dim * dim);
+        let numbers = data.saturating_add(sample.saturating_mul(2 * dim)).saturating_add(model);
+        let start = self.initial.memory(Shape { rows: sample, ..shape }, services)?;
+        Ok((numbers as u64).saturating_mul(4).saturating_add(start))
+    }
+
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.run(&task.stream(), true, services)
+    }
+
+    fn streams(&self) -> Result<bool> {
+        Ok(self.params.stream)
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
+        self.run(task, false, services)
+    }
+}
+
+/// How the fit went.
+struct Fit {
+    mixture: Mixture,
+    found: Statistics,
+    trace: Vec<f64>,
+    converged: bool,
+}
+
+impl Cgm {
+    /// One that begins with what `initial` finds.
+    #[cfg(test)]
+    pub(crate) fn beginning_with(params: Params, initial: Box<dyn Clusterer>) -> Self {
+        Self { params, initial }
+    }
+
+    /// Clusters; the examples are kept in memory, or read anew in every pass.
+    fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
+        let Params { k, sample, .. } = self.params;
+        let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
+        if k > n {
+            return Err(Error::parameter("k", format!("= {k} is more than the {n} examples")));
+        }
+        let count =
+            counting::sets(k, 1..=degree).filter(|count| *count < u128::from(u32::MAX)).ok_or_else(|| {
+                let text = format!("= {k} has more compositions of up to {degree} than can be counted");
+                Error::parameter("k", text).help("lower `k` or the degree")
+            })?;
+        let need = self.memory(Shape { rows: n, dim, degree }, services)?;
+        services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
+        let composer = composer_of(task.composer, degree)?;
+        if task.weights.is_some_and(|weights| weights.iter().all(|weight| *weight == 0.0)) {
+            return Err(Error::data("all weights are 0"));
+        }
+        let products = n.saturating_mul(count as usize).saturating_mul(dim);
+        let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
+        let (source, sample) = Source::new(task.rows, task.space, keep, sample, &workers, services)?;
+        let model = Model { composer, space: task.space, dim, services };
+        let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
+        let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+        let singletons = starts.found_by(&*self.initial, task, &mut rng, services)?;
+        let data = Data { source: &source, weights: task.weights, workers: &workers, services };
+        let sets = Sets::all_up_to(k, degree);
+        workers.enter(|| {
+            let (scatter, examples) = data.scatter()?;
+            let setting =
+                Setting { model, frame: &source.frame, sets: &sets, params: &self.params, scatter, examples };
+            let fit = self.fit(&setting, &data, singletons)?;
+            self.clustering(&setting, &data, &fit)
+        })
+    }
+
+    /// Rounds of assigning and fitting until the bound rises no more.
+    fn fit(&self, setting: &Setting<'_>, data: &Data<'_>, singletons: Vec<f32>) -> Result<Fit> {
+        let Params { max_iter, tol, .. } = self.params;
+        let mut mixture = setting.start(singletons)?;
+        // Nothing is known of how wide clusters are, so the first assignment is to the nearest.
+        let mut found = data.statistics(&mixture, Assignment::Hard)?;
+        let mut trace = vec![setting.fit(&mut mixture, &found)?];
+        let mut converged = false;
+        while trace.len() < max_iter && !converged {
+            data.services.progress(trace.len(), max_iter)?;
+            found = data.statistics(&mixture, self.params.assignment)?;
+            let (before, bound) = (trace[trace.len() - 1], setting.fit(&mut mixture, &found)?);
+            // The second round is the first that counts outliers and posteriors, by another bound than the first.
+            let comparable =
+                trace.len() > 1 || !(self.params.outliers || self.params.assignment == Assignment::Soft);
+            debug_assert!(
+                !comparable || bound >= before - ROUNDING * (before.abs() + setting.examples),
+                "the bound fell from {before} to {bound}"
+            );
+            converged = comparable && bound - before <= tol * setting.examples;
+            trace.push(bound);
+        }
+        data.services.progress(max_iter, max_iter)?;
+        Ok(Fit { mixture, found, trace, converged })
+    }
+
+    /// Labels all examples, and says how sure that is.
+    fn clustering(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) -> Result<Clustering> {
+        let (dim, k, n) = (data.source.dim(), self.params.k, data.source.len());
+        let densities = Densities::new(&fit.mixture, dim)?;
+        let (mut labels, mut posteriors) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut memberships, mut log_likelihood) = (Vec::with_capacity(n * k), 0.0);
+        let work = |first: usize, piece: &[f32]| {
+            let mut out = (Vec::new(), Vec::new(), Vec::new(), 0.0);
+            for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
+                let joint = densities.log_joint(&wide(chunk, dim)?);
+                for (row, logs) in (first + at * CHUNK..).zip(joint.outer_iter()) {
+                    let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
+                    out.0.push(posterior.set);
+                    out.1.push(posterior.probability());
+                    let mut member = vec![0.0; k];
+                    for (set, log) in setting.sets.iter().zip(logs) {
+                        let share = (log - posterior.log_total).exp();
+                        set.iter().for_each(|&singleton| member[singleton as usize] += share);
+                    }
+                    out.2.extend(member.into_iter().map(|share| share.min(1.0) as f32));
+                    out.3 += data.weight(row) * posterior.log_total;
+                }
+            }
+            Ok(out)
+        };
+        data.map(dim + k, work, |(sets, probabilities, members, logs)| {
+            labels.extend(sets);
+            posteriors.extend(probabilities);
+            memberships.extend::<Vec<f32>>(members);
+            log_likelihood += logs;
+            Ok(())
+        })?;
+        // In the units of the data.
+        log_likelihood += setting.examples * dim as f64 * data.source.frame.scale().ln();
+        let parameters = setting.parameters(&fit.mixture, &fit.found);
+        self.warn(setting, data, fit);
+
+        let mut used = vec![false; setting.sets.len()];
+        for &label in &labels {
+            if label < used.len() {
+                used[label] = true;
+            }
+        }
+        let (mut clusters, mut centroids) = (Sets::default(), Vec::new());
+        for ((set, centre), _) in
+            setting.sets.iter().zip(fit.mixture.centres.chunks_exact(dim)).zip(&used).filter(|(_, used)| **used)
+        {
+            clusters.push(set);
+            centroids.extend(data.source.frame.mean(centre, 1.0).map(|value| value as f32));
+        }
+        let mut assignments = Sets::with_capacity(n, n);
+        for &label in &labels {
+            assignments.push(if label < setting.sets.len() { &setting.sets[label] } else { &[] });
+        }
+        let outliers = labels.iter().filter(|label| **label == setting.sets.len()).count();
+        let shrinkage = fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(fit.found.total()));
+        let mut clustering = Clustering {
+            assignments,
+            clusters,
+            centroids,
+            memberships,
+            extra: vec![("posterior".to_owned(), Column::Floats(posteriors))],
+            singletons: Singletons { numbers: (0..k as u32).collect(), vectors: fit.mixture.singletons.clone() },
+            scalars: vec![
+                ("log_likelihood".to_owned(), log_likelihood),
+                ("bic".to_owned(), parameters * setting.examples.ln() - 2.0 * log_likelihood),
+                ("outliers".to_owned(), outliers as f64 / n as f64),
+            ],
+            diagnostics: Diagnostics {
+                iterations: fit.trace.len() as u64,
+                converged: fit.converged,
+                objective: fit.trace[fit.trace.len() - 1],
+                trace: fit.trace.clone(),
+            },
+            ..Clustering::default()
+        };
+        clustering.resolve("shrinkage", shrinkage);
+        clustering.resolve("residual", fit.mixture.tau2);
+        Ok(clustering)
+    }
+
+    fn warn(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) {
+        let services = data.services;
+        if fit.mixture.diverged > 0 {
+            let text = format!("{} diverging steps were taken back and shortened", fit.mixture.diverged);
+            services.log(Level::Warn, text);
+        }
+        let (n, dim) = (setting.examples, data.source.dim());
+        if fit.mixture.prior.is_some_and(|prior| prior.shrinkage(n) > 0.5) && self.params.covariance.is_shaped() {
+            services.log(
+                Level::Warn,
+                format!(
+                    "{} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %",
+                    data.source.len(),
+                    100.0 * fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(n))
+                ),
+            );
+        }
+        if fit.mixture.prior.is_some_and(|prior| prior.is_floored(setting.spread())) {
+            services.log(
+                Level::Warn,
+                "the examples of a set are all equal, or nearly; their variance was held at a millionth of that of all \
+                 examples",
+            );
+        }
+        let tau2 = fit.mixture.tau2;
+        if matches!(self.params.residual, Residual::Auto(_)) && tau2 > 4.0 {
+            services.log(
+                Level::Warn,
+                format!(
+                    "unions lie {:.1} standard deviations from where the composer says: is it the right one?",
+                    tau2.sqrt()
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What examples add up to under a mixture: all that fitting it needs of them.
+//!
+//! One pass over the data. As long as every example has one set and none is an outlier, the likeliest set is that with the
+//! least ‖u‖²_Σ - 2 x·Σ⁻¹u - 2 log π: a product and a comparison, as for `ckm`, in f32. Otherwise all densities are
+//! computed, in f64.
+
+use compflow_api::{BATCH_ROWS, Result, Services};
+use compflow_kernels::assign::{Totals, assign_rows};
+use compflow_kernels::points::block_rows;
+use compflow_kernels::products::Vectors;
+use compflow_kernels::source::Source;
+use compflow_kernels::workers::Workers;
+use ndarray::{Array2, ArrayView2};
+
+use crate::densities::Densities;
+use crate::mixture::{Mixture, add_outer};
+use crate::params::Assignment;
+
+/// Rows that are looked at together.
+const CHUNK: usize = 512;
+
+/// What the examples add up to.
+pub(crate) struct Statistics {
+    /// N: the examples of every set, by their weights.
+    pub(crate) counts: Vec<f64>,
+    /// Σx of every set, row-major, prepared.
+    pub(crate) sums: Vec<f64>,
+    /// -Σ r log r.
+    pub(crate) entropy: f64,
+    /// How many are outliers.
+    pub(crate) outliers: f64,
+    /// Σ x xᵀ of the outliers; empty if there are none.
+    pub(crate) outlier_scatter: Vec<f64>,
+    /// The sum of their log-densities.
+    pub(crate) outlier_density: f64,
+}
+
+impl Statistics {
+    fn zero(sets: usize, dim: usize) -> Self {
+        Self {
+            counts: vec![0.0; sets],
+            sums: vec![0.0; sets * dim],
+            entropy: 0.0,
+            outliers: 0.0,
+            outlier_scatter: Vec::new(),
+            outlier_density: 0.0,
+        }
+    }
+
+    /// How many have a set.
+    pub(crate) fn total(&self) -> f64 {
+        self.counts.iter().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, other)| *sum += other);
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+        self.outlier_scatter.resize(self.outlier_scatter.len().max(other.outlier_scatter.len()), 0.0);
+        self.outlier_scatter.iter_mut().zip(&other.outlier_scatter).for_each(|(sum, other)| *sum += other);
+        self.entropy += other.entropy;
+        self.outliers += other.outliers;
+        self.outlier_density += other.outlier_density;
+    }
+
+    fn add_outlier(&mut self, row: &[f64], share: f64, log_density: f64) {
+        self.outlier_scatter.resize(row.len() * row.len(), 0.0);
+        add_outer(&mut self.outlier_scatter, row, share);
+        self.outliers += share;
+        self.outlier_density += share * log_density;
+    }
+}
+
+/// The data, and who works on it.
+pub(crate) struct Data<'a> {
+    pub(crate) source: &'a Source<'a>,
+    /// How much each example counts.
+    pub(crate) weights: Option<&'a [f32]>,
+    pub(crate) workers: &'a Workers,
+    pub(crate) services: &'a Services<'a>,
+}
+
+impl Data<'_> {
+    /// Calls `work` with pieces of the data, prepared, and the numbers of their first rows; `each` gets the results in
+    /// order. `numbers` is how many a result has.
+    pub(crate) fn map<T: Send>(
+        &self,
+        numbers: usize,
+        work: impl Fn(usize, &[f32]) -> Result<T> + Sync + Send,
+        mut each: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let (dim, rows) = (self.source.dim(), block_rows(BATCH_ROWS, numbers));
+        let mut first = 0;
+        self.source.pass(&mut |batch| {
+            let pieces = batch.chunks(rows * dim).enumerate().map(|(at, piece)| (first + at * rows, piece));
+            let results = self.workers.map(pieces, |(first, piece)| {
+                self.services.check_cancelled()?;
+                work(first, piece)
+            })?;
+            first += batch.len() / dim;
+            results.into_iter().try_for_each(&mut each)
+        })
+    }
+
+    /// How much the example `row` counts.
+    pub(crate) fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| f64::from(weights[row]))
+    }
+
+    /// Σ w x xᵀ and Σw.
+    pub(crate) fn scatter(&self) -> Result<(Vec<f64>, f64)> {
+        let dim = self.source.dim();
+        let (mut scatter, mut examples) = (vec![0.0; dim * dim], 0.0);
+        let work = |first: usize, piece: &[f32]| {
+            let (mut sum, mut examples) = (Array2::<f64>::zeros((dim, dim)), 0.0);
+            for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
+                let rows = wide(chunk, dim)?;
+                let mut weighted = rows.clone();
+                for (row, mut values) in (first + at * CHUNK..).zip(weighted.outer_iter_mut()) {
+                    values *= self.weight(row);
+                    examples += self.weight(row);
+                }
+                ndarray::linalg::general_mat_mul(1.0, &rows.t(), &weighted, 1.0, &mut sum);
+            }
+            Ok((sum, examples))
+        };
+        self.map(dim * dim, work, |(sum, count)| {
+            scatter.iter_mut().zip(&sum).for_each(|(total, sum)| *total += sum);
+            examples += count;
+            Ok(())
+        })?;
+        Ok((scatter, examples))
+    }
+
+    /// What the examples add up to, each by its likeliest set or by all.
+    pub(crate) fn statistics(&self, mixture: &Mixture, assignment: Assignment) -> Result<Statistics> {
+        let (dim, sets) = (self.source.dim(), mixture.log_weights.len());
+        let mut total = Statistics::zero(sets, dim);
+        let mut add = |part: Statistics| {
+            total.add(&part);
+            Ok(())
+        };
+        if assignment == Assignment::Hard && mixture.outliers.is_none() && self.weights.is_none() {
+            let vectors = linear(mixture, dim);
+            let work = |_, piece: &[f32]| {
+                let (mut totals, mut labels) = (Totals::zero(sets, dim), [0; CHUNK]);
+                for rows in piece.chunks(CHUNK * dim) {
+                    assign_rows(rows, &vectors, &mut labels[..rows.len() / dim], &mut totals);
+                }
+                let counts = totals.counts.iter().map(|&count| count as f64).collect();
+                Ok(Statistics { counts, sums: totals.sums, ..Statistics::zero(0, dim) })
+            };
+            self.map(sets * dim, work, &mut add)?;
+            return Ok(total);
+        }
+        let densities = Densities::new(mixture, dim)?;
+        let work = |first: usize, piece: &[f32]| {
+            let mut part = Statistics::zero(sets, dim);
+            for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
+                self.gather(&densities, assignment, first + at * CHUNK, wide(chunk, dim)?, &mut part)?;
+            }
+            Ok(part)
+        };
+        self.map(sets * dim, work, &mut add)?;
+        Ok(total)
+    }
+
+    /// Adds some rows by their posteriors.
+    fn gather(
+        &self,
+        densities: &Densities,
+        assignment: Assignment,
+        first: usize,
+        rows: Array2<f64>,
+        part: &mut Statistics,
+    ) -> Result<()> {
+        let sets = part.counts.len();
+        let mut joint = densities.log_joint(&rows);
+        for ((number, x), mut logs) in (first..).zip(rows.outer_iter()).zip(joint.outer_iter_mut()) {
+            let weight = self.weight(number);
+            let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
+            let outlier = logs.get(sets).map(|log| log - densities.log_outlier());
+            match assignment {
+                Assignment::Hard => {
+                    logs.fill(0.0);
+                    logs[posterior.set] = weight;
+                }
+                Assignment::Soft => {
+                    part.entropy += weight * posterior.entropy(&logs.to_vec());
+                    logs.mapv_inplace(|log| weight * (log - posterior.log_total).exp());
+                }
+            }
+            if let (Some(log_density), Some(x)) = (outlier, x.as_slice())
+                && logs[sets] > 0.0
+            {
+                part.add_outlier(x, logs[sets], log_density);
+            }
+        }
+        let shares = joint.slice(ndarray::s![.., ..sets]);
+        shares.outer_iter().for_each(|row| part.counts.iter_mut().zip(row).for_each(|(sum, share)| *sum += share));
+        let mut sums = ndarray::ArrayViewMut2::from_shape((sets, rows.ncols()), &mut part.sums)?;
+        ndarray::linalg::general_mat_mul(1.0, &shares.t(), &rows, 1.0, &mut sums);
+        Ok(())
+    }
+}
+
+/// What is known of an example's set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posterior {
+    /// The likeliest; the number of sets for an outlier.
+    pub(crate) set: usize,
+    /// Its log π·density.
+    log_best: f64,
+    /// The example's log-density.
+    pub(crate) log_total: f64,
+}
+
+impl Posterior {
+    /// From the log π·density of all; the first of equally likely ones.
+    pub(crate) fn of(logs: &[f64]) -> Self {
+        let first = (0, f64::NEG_INFINITY);
+        let (set, log_best) =
+            logs.iter().copied().enumerate().fold(first, |best, next| if next.1 > best.1 { next } else { best });
+        let total: f64 = logs.iter().map(|log| (log - log_best).exp()).sum();
+        Self { set, log_best, log_total: log_best + total.ln() }
+    }
+
+    /// The probability of the likeliest.
+    pub(crate) fn probability(&self) -> f64 {
+        (self.log_best - self.log_total).exp()
+    }
+
+    fn entropy(&self, logs: &[f64]) -> f64 {
+        let each = logs.iter().map(|log| log - self.log_total).filter(|log| *log > -700.0);
+        each.map(|log| -log * log.exp()).sum()
+    }
+}
+
+/// Rows in f64.
+pub(crate) fn wide(rows: &[f32], dim: usize) -> Result<Array2<f64>> {
+    Ok(ArrayView2::from_shape((rows.len() / dim, dim), rows)?.mapv(f64::from))
+}
+
+/// Sets as vectors to compare examples with.
+fn linear(mixture: &Mixture, dim: usize) -> Vectors {
+    let (mut vectors, mut offsets) = (Vec::with_capacity(mixture.centres.len()), Vec::new());
+    for (at, centre) in mixture.centres.chunks_exact(dim).enumerate() {
+        vectors.extend(mixture.covariance.measured(centre).map(|value| value as f32));
+        let offset = mixture.covariance.squared(centre) + 2.0 * (mixture.slack[at] - mixture.log_weights[at]);
+        offsets.push(offset as f32);
+    }
+    Vectors::with_offsets(&vectors, &offsets, dim)
+}
