@@ -3,6 +3,9 @@
 //! Compositions are made and compared in batches of a fixed size, which threads share out; cost: k·|K|·p for |K|
 //! compositions, beside the composing itself.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use compflow_api::{Distance, Embeddings, Error, Result, Services, Sets, Task};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};
@@ -16,6 +19,9 @@ const BATCH: usize = 1024;
 const LANES: usize = 8;
 /// Below this many differences, starting threads is not worth it.
 const SHARED: usize = 1 << 25;
+
+/// Bytes of a composition that is near enough, in all lists that it comes to be in.
+const KEPT: u64 = 24 + 2 * 16 + 24;
 
 /// Of a cluster: a composition of others, and how far it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,7 +38,7 @@ pub(crate) struct Compositions<'a> {
     /// The means as points of the space.
     points: Vec<f32>,
     /// Every set of one to `degree` clusters, by size, then in order; the first k are no compositions.
-    pub(crate) sets: Sets,
+    pub(crate) sets: Cow<'a, Sets>,
 }
 
 impl<'a> Compositions<'a> {
@@ -45,8 +51,19 @@ impl<'a> Compositions<'a> {
         if bytes / 4 > u64::from(u32::MAX) {
             return Err(Error::budget(format!("{k} clusters have too many compositions of up to {degree}")));
         }
-        let sets = Sets::all_up_to(k, degree);
+        let sets = Cow::Owned(Sets::all_up_to(k, degree));
         Ok(Self { task, means, points: task.space.points(means).into_owned(), sets })
+    }
+
+    /// The same sets of as many other clusters.
+    pub(crate) fn of<'b>(&'b self, means: Embeddings<'b>) -> Compositions<'b> {
+        let points = self.task.space.points(means).into_owned();
+        Compositions { task: self.task, means, points, sets: Cow::Borrowed(&self.sets) }
+    }
+
+    /// Of the clusters, not normalised.
+    pub(crate) fn means(&self) -> Embeddings<'a> {
+        self.means
     }
 
     /// The nearest composition of every cluster, the first of equally near ones; none if there are no compositions.
@@ -78,9 +95,22 @@ impl<'a> Compositions<'a> {
         self.task.space.distance
     }
 
+    /// For every cluster all others that are near enough, as sets of one.
+    pub(crate) fn alike(&self, limit: Limit, services: &Services<'_>) -> Result<Vec<Vec<Near>>> {
+        let dim = self.means.dim();
+        let alike = |(cluster, point): (usize, &[f32])| {
+            services.check_cancelled()?;
+            let squares = Arch::new().dispatch(AllPairs { points: &self.points, composed: point, dim });
+            let near = squares.iter().enumerate().map(|(set, &squared)| self.near(set, squared));
+            Ok(near.filter(|near| near.set != cluster && limit.admits(near.distance)).collect())
+        };
+        self.points.chunks_exact(dim).enumerate().map(alike).collect()
+    }
+
     /// For every cluster all compositions that are near enough, the nearest first.
     pub(crate) fn within(&self, limit: Limit, services: &Services<'_>) -> Result<Vec<Vec<Near>>> {
         let mut within = vec![Vec::new(); self.means.len()];
+        let kept = AtomicU64::new(0);
         let batches = self.scan(services, |batch| {
             let mut found = Vec::new();
             self.measure(batch, services, |cluster, near| {
@@ -88,6 +118,10 @@ impl<'a> Compositions<'a> {
                     found.push((cluster, near));
                 }
             })?;
+            // How many there will be is not known before.
+            let bytes = KEPT * found.len() as u64;
+            let kept = kept.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            services.require_memory(kept, "lower `threshold` or `degree`, or let the base find fewer clusters")?;
             Ok(found)
         })?;
         batches.into_iter().flatten().for_each(|(cluster, near)| within[cluster].push(near));
@@ -120,15 +154,19 @@ impl<'a> Compositions<'a> {
         for (at, (set, squares)) in batch.iter().zip(rows).enumerate() {
             for (cluster, &squared) in squares.iter().enumerate() {
                 if !set.contains(&(cluster as u32)) {
-                    let distance = match self.task.space.distance {
-                        Distance::SqEuclidean => squared,
-                        Distance::Euclidean => squared.sqrt(),
-                    };
-                    visit(cluster, Near { set: first + at, distance });
+                    visit(cluster, self.near(first + at, squared));
                 }
             }
         }
         Ok(())
+    }
+
+    fn near(&self, set: usize, squared: f64) -> Near {
+        let distance = match self.task.space.distance {
+            Distance::SqEuclidean => squared,
+            Distance::Euclidean => squared.sqrt(),
+        };
+        Near { set, distance }
     }
 }
 

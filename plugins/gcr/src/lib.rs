@@ -42,7 +42,9 @@ mod exhaustive;
 mod gcr;
 mod greedy;
 mod maps;
+mod null;
 mod preliminary;
+mod search;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -312,23 +312,25 @@ fn what_the_base_tells_is_kept_beside_ours() {
     assert_eq!(found.extra[1].1, Column::Floats((0..12).map(f64::from).collect()));
 
     // The squared distances of compositions are 0.01, 0.04 and 0.09; the singletons are at 1 and a little less.
-    let [(first, k), (second, composed), (third, farthest), (fourth, beyond), (fifth, ssd)] = &found.scalars[..]
-    else {
-        panic!("{:?}", found.scalars)
-    };
-    let names = [first, second, third, fourth, fifth].map(String::as_str);
+    let names: Vec<&str> = found.scalars.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["preliminary_clusters", "compositions", "farthest_composition", "nearest_beyond_threshold", "base_ssd"]
+        [
+            "preliminary_clusters",
+            "compositions",
+            "merged_clusters",
+            "farthest_composition",
+            "nearest_beyond_threshold",
+            "chance_without_unions",
+            "base_ssd"
+        ]
     );
-    assert_eq!((*k, *composed, *ssd), (6.0, 3.0, 2.5));
+    let [k, composed, merged, farthest, beyond, chance, ssd] = [0, 1, 2, 3, 4, 5, 6].map(|at| found.scalars[at].1);
+    assert_eq!((k, composed, merged, chance, ssd), (6.0, 3.0, 0.0, 0.025, 2.5));
     let [(base_k, six), (parameter, threshold)] = &found.resolved[..] else { panic!("{:?}", found.resolved) };
     assert_eq!((base_k.as_str(), six.as_str(), parameter.as_str()), ("base.params.k", "6", "threshold"));
     let threshold: f64 = threshold.parse().unwrap();
-    assert!(
-        (farthest - 0.09).abs() < 1e-6 && *farthest < threshold && threshold < *beyond,
-        "{threshold} {beyond}"
-    );
+    assert!((farthest - 0.09).abs() < 1e-6 && farthest < threshold && threshold < beyond, "{threshold} {beyond}");
 
     let mut given = params;
     given["threshold"] = json!(threshold);
@@ -405,21 +407,50 @@ fn bad_parameters_are_refused() {
 }
 
 #[test]
-fn too_few_clusters_are_refused() {
-    let mut run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
+fn a_degree_beyond_the_pipelines_is_refused() {
+    let run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
     assert_eq!(
         run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
         "`degree` = 3 is more than the pipeline's, 2"
     );
-    run.degree = 3;
-    assert_eq!(
-        run.on(&singletons(&[0, 1, 1, 0]), json!({})).unwrap_err().to_string(),
-        "`gcr` needs at least 3 clusters, one to be composed of two others; its base `given` found 2"
-    );
-    assert_eq!(
-        run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
-        "`degree` must be at most 2, as the base `given` found 3 clusters, found 3"
-    );
+}
+
+#[test]
+fn too_few_clusters_are_returned_with_a_warning() {
+    let composer = testing::max();
+    let values = [0.0, 1.0, 2.0, 4.0];
+    let run = |sets: &[Vec<u32>], degree: usize| {
+        let shop = Shop::default();
+        let services = Services { host: &shop, ..Services::none() };
+        // A threshold that would admit everything.
+        let base = json!({ "use": "given", "params": { "sets": sets } });
+        let params = json!({ "base": base, "threshold": 99, "merge": 0 });
+        let gcr = services.clusterer("gcr", &params.to_string()).unwrap();
+        let task = Task { degree, composer: Some(&composer), ..Task::new(Embeddings::new(&values, 1)) };
+        (gcr.cluster(&task, &services).unwrap(), shop.lines.into_inner().unwrap().swap_remove(0))
+    };
+    for (sets, k) in [(singletons(&[0, 1, 1, 0]), 2), (singletons(&[5; 4]), 1), (vec![vec![]; 4], 0)] {
+        let (found, warning) = run(&sets, 3);
+        assert_eq!(
+            found.assignments,
+            Sets::from_iter(
+                &sets.iter().map(|set| set.iter().map(|at| at % 5).collect()).collect::<Vec<Vec<u32>>>()
+            )
+        );
+        assert_eq!(
+            warning,
+            format!(
+                "the base `given` found {k} clusters, and a composition takes one to be composed of two others: its \
+                 clustering is the result; let it find more"
+            )
+        );
+    }
+    // Three clusters have compositions of two, whatever the degree.
+    let three = singletons(&[0, 1, 2, 0]);
+    let (found, warning) = run(&three, 7);
+    assert_eq!(warning, "the base `given` found 3 clusters, so compositions have at most 2 members, not 7");
+    assert_eq!(found, run(&three, 2).0);
+    assert_eq!(found.clusters.iter().filter(|set| set.len() == 2).count(), 1);
 }
 
 #[test]
@@ -483,7 +514,8 @@ fn the_number_of_threads_changes_nothing_and_the_log_says_what_was_found() {
     let (n, dim) = (190, 60);
     let values = examples::uniform(n, dim, 4);
     let sets: Vec<u32> = (0..n as u32).collect();
-    let params = json!({ "base": { "use": "given", "params": { "sets": singletons(&sets) } }, "threshold": 99 });
+    let base = json!({ "use": "given", "params": { "sets": singletons(&sets) } });
+    let params = json!({ "base": base, "threshold": 99, "method": "greedy" });
     let composer = testing::max();
     let task = Task { degree: 2, composer: Some(&composer), ..Task::new(Embeddings::new(&values, dim)) };
     let run = |threads| {

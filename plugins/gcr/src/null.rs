@@ -1,0 +1,199 @@
+//! Whether clusters lie nearer to compositions than those do that are none: a rotation test.
+//!
+//! The distances d_j always part somewhere, so where they part says nothing by itself. Compared are clusters that have
+//! the same mean and the same covariance and no unions. With M the k×p matrix of the means, c their mean, and Q a random
+//! orthogonal k×k matrix with Q·1 = 1,
+//!
+//! ```text
+//! M' = 1·cᵀ + Q·(M - 1·cᵀ)
+//! ```
+//!
+//! are means mixed at random. If the means come from any normal distribution, M' and M are equally likely, however few
+//! clusters there are, whatever their covariance (also one of low rank) and whatever g: the share of M' that do as well as
+//! M is an exact p-value. (Numbers permuted between clusters would do only if coordinates were independent.)
+//!
+//! How well they do is what the listing gains at the threshold, Σ (τ - d_j) over the clusters that become compositions,
+//! conflicts skipped, in Euclidean distances.
+//!
+//! Q = U·Bᵀ with B the Helmert basis of the vectors orthogonal to 1 and U a random one: normal vectors, made orthogonal to
+//! 1 and to one another. Rows are taken in the order of their values, so that the numbers of clusters do not matter.
+
+use std::cmp::Ordering;
+
+use compflow_api::{Distance, Embeddings, Result, Services};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::compositions::{Compositions, Near};
+use crate::greedy::{self, OnConflict};
+use crate::threshold::Limit;
+
+/// How often the means are mixed.
+const DRAWS: usize = 39;
+/// Of these as many, and the clusters themselves, may do as well: a p-value of 2 in 40.
+const MOST: usize = 1;
+
+/// How the clusters compare with clusters without unions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Null {
+    /// How often the means were mixed.
+    pub(crate) draws: usize,
+    /// How often that did as well.
+    pub(crate) as_well: usize,
+}
+
+impl Null {
+    /// Whether so few do as well that the clusters have unions.
+    pub(crate) fn rejected(&self) -> bool {
+        self.as_well <= MOST
+    }
+
+    /// The share of those that do as well, the clusters themselves among them.
+    pub(crate) fn chance(&self) -> f64 {
+        (1 + self.as_well) as f64 / (1 + self.draws) as f64
+    }
+}
+
+/// Compares clusters, with their nearest compositions, at a threshold. Ends as soon as the outcome is known.
+pub(crate) fn compare(
+    compositions: &Compositions<'_>,
+    nearest: &[Option<Near>],
+    threshold: f64,
+    services: &Services<'_>,
+) -> Result<Null> {
+    let means = compositions.means();
+    let rotation = Rotation::new(means);
+    let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+    let own = gain(compositions, nearest, threshold);
+    let mut null = Null { draws: 0, as_well: 0 };
+    while null.draws < DRAWS && null.rejected() {
+        let mixed = rotation.draw(&mut rng);
+        let others = compositions.of(Embeddings::new(&mixed, means.dim()));
+        null.draws += 1;
+        null.as_well += usize::from(gain(&others, &others.nearest(services)?, threshold) >= own);
+    }
+    Ok(null)
+}
+
+/// What the listing gains.
+fn gain(compositions: &Compositions<'_>, nearest: &[Option<Near>], threshold: f64) -> f64 {
+    let euclidean = |distance: f64| match compositions.distance() {
+        Distance::SqEuclidean => distance.sqrt(),
+        Distance::Euclidean => distance,
+    };
+    let limit = Limit { threshold, inclusive: false };
+    let chosen = greedy::reassign(nearest, |set| &compositions.sets[set], limit, OnConflict::Skip);
+    let mut gains: Vec<f64> =
+        chosen.iter().flatten().map(|near| euclidean(threshold) - euclidean(near.distance)).collect();
+    // Added up in an order that numbers have no part in.
+    gains.sort_by(f64::total_cmp);
+    gains.iter().sum()
+}
+
+/// What all mixtures of the same means share.
+struct Rotation {
+    dim: usize,
+    mean: Vec<f64>,
+    /// Bᵀ(M - 1·cᵀ): one row less than M.
+    contrasts: Vec<f64>,
+}
+
+impl Rotation {
+    fn new(means: Embeddings<'_>) -> Self {
+        let mut rows: Vec<&[f32]> = means.rows().collect();
+        rows.sort_by(|a, b| {
+            a.iter().zip(*b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        let (k, dim) = (rows.len(), means.dim());
+        // Row i of Bᵀ compares row i with the mean of those before it, so c falls out.
+        let (mut before, mut contrasts) = (vec![0.0; dim], Vec::with_capacity((k - 1) * dim));
+        for (at, row) in rows.iter().enumerate() {
+            if at > 0 {
+                let count = at as f64;
+                let scale = (count / (count + 1.0)).sqrt();
+                contrasts
+                    .extend(before.iter().zip(*row).map(|(sum, &value)| scale * (sum / count - f64::from(value))));
+            }
+            before.iter_mut().zip(*row).for_each(|(sum, &value)| *sum += f64::from(value));
+        }
+        Self { dim, mean: before.iter().map(|sum| sum / k as f64).collect(), contrasts }
+    }
+
+    /// Means mixed at random, row-major.
+    fn draw(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let k = self.contrasts.len() / self.dim + 1;
+        let basis = basis(k, rng);
+        let mut rows: Vec<f64> = self.mean.repeat(k);
+        for (direction, contrast) in basis.iter().zip(self.contrasts.chunks_exact(self.dim)) {
+            for (row, weight) in rows.chunks_exact_mut(self.dim).zip(direction) {
+                row.iter_mut().zip(contrast).for_each(|(value, contrast)| *value += weight * contrast);
+            }
+        }
+        rows.iter().map(|&value| value as f32).collect()
+    }
+}
+
+/// k-1 random vectors of k numbers, of length 1 and orthogonal to one another and to 1.
+fn basis(k: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let mut basis = vec![vec![(k as f64).sqrt().recip(); k]];
+    while basis.len() < k {
+        let mut vector: Vec<f64> = StandardNormal.sample_iter(&mut *rng).take(k).collect();
+        // Twice, as rounding leaves something of what was taken away.
+        for earlier in basis.iter().chain(&basis) {
+            let along = dot(&vector, earlier);
+            vector.iter_mut().zip(earlier).for_each(|(value, earlier)| *value -= along * earlier);
+        }
+        let length = dot(&vector, &vector).sqrt();
+        vector.iter_mut().for_each(|value| *value /= length);
+        basis.push(vector);
+    }
+    basis.split_off(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_kernels::testing::examples;
+
+    use super::*;
+
+    #[test]
+    fn mixed_means_have_the_same_mean_and_covariance_and_are_others() {
+        let (k, dim) = (7, 3);
+        let values = examples::uniform(k, dim, 8);
+        let mixed = Rotation::new(Embeddings::new(&values, dim)).draw(&mut ChaCha8Rng::seed_from_u64(1));
+        let moments = |rows: &[f32]| -> (Vec<f64>, Vec<f64>) {
+            let column = |at: usize| rows.iter().skip(at).step_by(dim).map(|&value| f64::from(value));
+            let products = |a: usize, b: usize| column(a).zip(column(b)).map(|(a, b)| a * b).sum();
+            let pairs = (0..dim).flat_map(|a| (0..dim).map(move |b| (a, b)));
+            ((0..dim).map(|at| column(at).sum()).collect(), pairs.map(|(a, b)| products(a, b)).collect())
+        };
+        let ((sums, products), (expected_sums, expected_products)) = (moments(&mixed), moments(&values));
+        for (found, expected) in sums.iter().chain(&products).zip(expected_sums.iter().chain(&expected_products)) {
+            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        }
+        assert!(mixed.iter().zip(&values).any(|(mixed, value)| (mixed - value).abs() > 0.1));
+    }
+
+    #[test]
+    fn the_order_of_clusters_does_not_matter() {
+        let values = examples::uniform(5, 4, 9);
+        let backwards: Vec<f32> = values.chunks_exact(4).rev().flatten().copied().collect();
+        let draw = |rows: &[f32]| Rotation::new(Embeddings::new(rows, 4)).draw(&mut ChaCha8Rng::seed_from_u64(2));
+        assert_eq!(draw(&values), draw(&backwards));
+    }
+
+    #[test]
+    fn the_basis_is_one() {
+        let basis = basis(30, &mut ChaCha8Rng::seed_from_u64(3));
+        assert_eq!(basis.len(), 29);
+        for (at, vector) in basis.iter().enumerate() {
+            assert!(vector.iter().sum::<f64>().abs() < 1e-12);
+            for (other, earlier) in basis.iter().enumerate() {
+                let product: f64 = vector.iter().zip(earlier).map(|(a, b)| a * b).sum();
+                assert!((product - f64::from(u8::from(at == other))).abs() < 1e-12);
+            }
+        }
+    }
+}
