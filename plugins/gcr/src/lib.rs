@@ -43,7 +43,9 @@ mod gcr;
 mod greedy;
 mod maps;
 mod null;
+mod params;
 mod preliminary;
+mod reassigned;
 mod search;
 #[cfg(test)]
 mod testing;
@@ -52,8 +54,9 @@ mod tests;
 mod threshold;
 
 pub use base::Base;
-pub use gcr::{Gcr, Method, Params, Preset};
+pub use gcr::Gcr;
 pub use greedy::OnConflict;
+pub use params::{Method, Params, Preset};
 pub use threshold::{Auto, Threshold};
 
 compflow_api::export_library!();

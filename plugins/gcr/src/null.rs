@@ -12,8 +12,7 @@
 //! clusters there are, whatever their covariance (also one of low rank) and whatever g: the share of M' that do as well as
 //! M is an exact p-value. (Numbers permuted between clusters would do only if coordinates were independent.)
 //!
-//! How well they do is what the listing gains at the threshold, Σ (τ - d_j) over the clusters that become compositions,
-//! conflicts skipped, in Euclidean distances.
+//! How well they do is how far they stay below the threshold, Σ (τ - d_j) over the j with d_j < τ, in Euclidean distances.
 //!
 //! Q = U·Bᵀ with B the Helmert basis of the vectors orthogonal to 1 and U a random one: normal vectors, made orthogonal to
 //! 1 and to one another. Rows are taken in the order of their values, so that the numbers of clusters do not matter.
@@ -26,8 +25,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::compositions::{Compositions, Near};
-use crate::greedy::{self, OnConflict};
-use crate::threshold::Limit;
 
 /// How often the means are mixed.
 const DRAWS: usize = 39;
@@ -62,33 +59,31 @@ pub(crate) fn compare(
     threshold: f64,
     services: &Services<'_>,
 ) -> Result<Null> {
-    let means = compositions.means();
+    let (means, kind) = (compositions.means(), compositions.distance());
     let rotation = Rotation::new(means);
     let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
-    let own = gain(compositions, nearest, threshold);
+    let own = below(nearest, threshold, kind);
     let mut null = Null { draws: 0, as_well: 0 };
     while null.draws < DRAWS && null.rejected() {
         let mixed = rotation.draw(&mut rng);
-        let others = compositions.of(Embeddings::new(&mixed, means.dim()));
+        let nearest = compositions.of(Embeddings::new(&mixed, means.dim())).nearest(services)?;
         null.draws += 1;
-        null.as_well += usize::from(gain(&others, &others.nearest(services)?, threshold) >= own);
+        null.as_well += usize::from(below(&nearest, threshold, kind) >= own);
     }
     Ok(null)
 }
 
-/// What the listing gains.
-fn gain(compositions: &Compositions<'_>, nearest: &[Option<Near>], threshold: f64) -> f64 {
-    let euclidean = |distance: f64| match compositions.distance() {
+/// How far the distances stay below the threshold.
+fn below(nearest: &[Option<Near>], threshold: f64, kind: Distance) -> f64 {
+    let euclidean = |distance: f64| match kind {
         Distance::SqEuclidean => distance.sqrt(),
         Distance::Euclidean => distance,
     };
-    let limit = Limit { threshold, inclusive: false };
-    let chosen = greedy::reassign(nearest, |set| &compositions.sets[set], limit, OnConflict::Skip);
-    let mut gains: Vec<f64> =
-        chosen.iter().flatten().map(|near| euclidean(threshold) - euclidean(near.distance)).collect();
+    let near = nearest.iter().flatten().map(|near| near.distance).filter(|distance| *distance < threshold);
+    let mut below: Vec<f64> = near.map(|distance| euclidean(threshold) - euclidean(distance)).collect();
     // Added up in an order that numbers have no part in.
-    gains.sort_by(f64::total_cmp);
-    gains.iter().sum()
+    below.sort_by(f64::total_cmp);
+    below.iter().sum()
 }
 
 /// What all mixtures of the same means share.
