@@ -35,7 +35,7 @@ pub(crate) struct Near {
 pub(crate) struct Compositions<'a> {
     task: Task<'a>,
     means: Embeddings<'a>,
-    /// The means as points of the space.
+    /// The means as points of the space: those that are compared, the first or all.
     points: Vec<f32>,
     /// Every set of one to `degree` clusters, by size, then in order; the first k are no compositions.
     pub(crate) sets: Cow<'a, Sets>,
@@ -55,10 +55,21 @@ impl<'a> Compositions<'a> {
         Ok(Self { task, means, points: task.space.points(means).into_owned(), sets })
     }
 
-    /// The same sets of as many other clusters.
-    pub(crate) fn of<'b>(&'b self, means: Embeddings<'b>) -> Compositions<'b> {
-        let points = self.task.space.points(means).into_owned();
+    /// The same sets of as many other clusters, of which only the first `compared` are compared with them.
+    pub(crate) fn of<'b>(&'b self, means: Embeddings<'b>, compared: usize) -> Compositions<'b> {
+        let mut points = self.task.space.points(means).into_owned();
+        points.truncate(compared * means.dim());
         Compositions { task: self.task, means, points, sets: Cow::Borrowed(&self.sets) }
+    }
+
+    /// How many clusters are compared with compositions.
+    fn compared(&self) -> usize {
+        self.points.len() / self.means.dim()
+    }
+
+    /// How many numbers are compared for each of these.
+    pub(crate) fn width(&self) -> usize {
+        (self.sets.len() - self.means.len()).saturating_mul(self.means.dim())
     }
 
     /// Of the clusters, not normalised.
@@ -68,14 +79,14 @@ impl<'a> Compositions<'a> {
 
     /// The nearest composition of every cluster, the first of equally near ones; none if there are no compositions.
     pub(crate) fn nearest(&self, services: &Services<'_>) -> Result<Vec<Option<Near>>> {
-        let mut nearest: Vec<Option<Near>> = vec![None; self.means.len()];
+        let mut nearest: Vec<Option<Near>> = vec![None; self.compared()];
         let keep = |nearest: &mut Vec<Option<Near>>, cluster: usize, near: Near| {
             if nearest[cluster].is_none_or(|best| near.distance < best.distance) {
                 nearest[cluster] = Some(near);
             }
         };
         let batches = self.scan(services, |batch| {
-            let mut nearest = vec![None; self.means.len()];
+            let mut nearest = vec![None; self.compared()];
             self.measure(batch, services, |cluster, near| keep(&mut nearest, cluster, near))?;
             Ok(nearest)
         })?;
@@ -150,7 +161,7 @@ impl<'a> Compositions<'a> {
         let batch: Sets = (first..self.sets.len().min(first + BATCH)).map(|at| &self.sets[at]).collect();
         let composed = self.task.compose_sets(self.means, &batch, services)?;
         let distances = Arch::new().dispatch(AllPairs { points: &self.points, composed: &composed, dim });
-        let rows = distances.chunks_exact(self.means.len());
+        let rows = distances.chunks_exact(self.compared());
         for (at, (set, squares)) in batch.iter().zip(rows).enumerate() {
             for (cluster, &squared) in squares.iter().enumerate() {
                 if !set.contains(&(cluster as u32)) {

@@ -14,6 +14,8 @@
 //!
 //! How well they do is how far they stay below the threshold, Σ (τ - d_j) over the j with d_j < τ, in Euclidean distances.
 //!
+//! Of many clusters, or of clusters with many compositions, some are looked at, drawn at random: of M as of M'.
+//!
 //! Q = U·Bᵀ with B the Helmert basis of the vectors orthogonal to 1 and U a random one: normal vectors, made orthogonal to
 //! 1 and to one another. Rows are taken in the order of their values, so that the numbers of clusters do not matter.
 
@@ -21,6 +23,7 @@ use std::cmp::Ordering;
 
 use compflow_api::{Distance, Embeddings, Result, Services};
 use rand::SeedableRng;
+use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -30,6 +33,11 @@ use crate::compositions::{Compositions, Near};
 const DRAWS: usize = 39;
 /// Of these as many, and the clusters themselves, may do as well: a p-value of 2 in 40.
 const MOST: usize = 1;
+
+/// Clusters are looked at until so many numbers are compared for one draw …
+const BUDGET: usize = 1 << 26;
+/// … but at least so many clusters.
+const FEWEST: usize = 32;
 
 /// How the clusters compare with clusters without unions.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,24 +70,26 @@ pub(crate) fn compare(
     let (means, kind) = (compositions.means(), compositions.distance());
     let rotation = Rotation::new(means);
     let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
-    let own = below(nearest, threshold, kind);
+    let compared = (BUDGET / compositions.width().max(1)).max(FEWEST).min(nearest.len());
+    let own = index::sample(&mut rng, nearest.len(), compared).into_iter().map(|at| nearest[rotation.order[at]]);
+    let own = below(own, threshold, kind);
     let mut null = Null { draws: 0, as_well: 0 };
     while null.draws < DRAWS && null.rejected() {
         let mixed = rotation.draw(&mut rng);
-        let nearest = compositions.of(Embeddings::new(&mixed, means.dim())).nearest(services)?;
+        let nearest = compositions.of(Embeddings::new(&mixed, means.dim()), compared).nearest(services)?;
         null.draws += 1;
-        null.as_well += usize::from(below(&nearest, threshold, kind) >= own);
+        null.as_well += usize::from(below(nearest.into_iter(), threshold, kind) >= own);
     }
     Ok(null)
 }
 
 /// How far the distances stay below the threshold.
-fn below(nearest: &[Option<Near>], threshold: f64, kind: Distance) -> f64 {
+fn below(nearest: impl Iterator<Item = Option<Near>>, threshold: f64, kind: Distance) -> f64 {
     let euclidean = |distance: f64| match kind {
         Distance::SqEuclidean => distance.sqrt(),
         Distance::Euclidean => distance,
     };
-    let near = nearest.iter().flatten().map(|near| near.distance).filter(|distance| *distance < threshold);
+    let near = nearest.flatten().map(|near| near.distance).filter(|distance| *distance < threshold);
     let mut below: Vec<f64> = near.map(|distance| euclidean(threshold) - euclidean(distance)).collect();
     // Added up in an order that numbers have no part in.
     below.sort_by(f64::total_cmp);
@@ -89,6 +99,8 @@ fn below(nearest: &[Option<Near>], threshold: f64, kind: Distance) -> f64 {
 /// What all mixtures of the same means share.
 struct Rotation {
     dim: usize,
+    /// The clusters in the order of their values.
+    order: Vec<usize>,
     mean: Vec<f64>,
     /// Bᵀ(M - 1·cᵀ): one row less than M.
     contrasts: Vec<f64>,
@@ -96,23 +108,25 @@ struct Rotation {
 
 impl Rotation {
     fn new(means: Embeddings<'_>) -> Self {
-        let mut rows: Vec<&[f32]> = means.rows().collect();
-        rows.sort_by(|a, b| {
-            a.iter().zip(*b).map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-        });
+        let rows: Vec<&[f32]> = means.rows().collect();
         let (k, dim) = (rows.len(), means.dim());
+        let mut order: Vec<usize> = (0..k).collect();
+        order.sort_by(|&a, &b| {
+            let values = rows[a].iter().zip(rows[b]);
+            values.map(|(a, b)| a.total_cmp(b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        });
         // Row i of Bᵀ compares row i with the mean of those before it, so c falls out.
         let (mut before, mut contrasts) = (vec![0.0; dim], Vec::with_capacity((k - 1) * dim));
-        for (at, row) in rows.iter().enumerate() {
+        for (at, row) in order.iter().map(|&cluster| rows[cluster]).enumerate() {
             if at > 0 {
                 let count = at as f64;
                 let scale = (count / (count + 1.0)).sqrt();
                 contrasts
-                    .extend(before.iter().zip(*row).map(|(sum, &value)| scale * (sum / count - f64::from(value))));
+                    .extend(before.iter().zip(row).map(|(sum, &value)| scale * (sum / count - f64::from(value))));
             }
-            before.iter_mut().zip(*row).for_each(|(sum, &value)| *sum += f64::from(value));
+            before.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
         }
-        Self { dim, mean: before.iter().map(|sum| sum / k as f64).collect(), contrasts }
+        Self { dim, order, mean: before.iter().map(|sum| sum / k as f64).collect(), contrasts }
     }
 
     /// Means mixed at random, row-major.
@@ -149,9 +163,11 @@ fn basis(k: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Task;
     use compflow_kernels::testing::examples;
 
     use super::*;
+    use crate::testing;
 
     #[test]
     fn mixed_means_have_the_same_mean_and_covariance_and_are_others() {
@@ -177,6 +193,19 @@ mod tests {
         let backwards: Vec<f32> = values.chunks_exact(4).rev().flatten().copied().collect();
         let draw = |rows: &[f32]| Rotation::new(Embeddings::new(rows, 4)).draw(&mut ChaCha8Rng::seed_from_u64(2));
         assert_eq!(draw(&values), draw(&backwards));
+    }
+
+    #[test]
+    fn of_many_clusters_some_are_looked_at() {
+        let (k, dim) = (60, 5);
+        let composer = testing::max();
+        let values = examples::uniform(k, dim, 4);
+        let means = Embeddings::new(&values, dim);
+        let task = Task { degree: 2, composer: Some(&composer), ..Task::new(means) };
+        let compositions = Compositions::new(task, means, &Services::none()).unwrap();
+        let nearest = compositions.nearest(&Services::none()).unwrap();
+        let some = compositions.of(means, 7).nearest(&Services::none()).unwrap();
+        assert_eq!(some, nearest[..7]);
     }
 
     #[test]
