@@ -3,6 +3,9 @@
 //! Compositions are made and compared in batches of a fixed size, which threads share out; cost: k·|K|·p for |K|
 //! compositions, beside the composing itself.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use compflow_api::{Distance, Embeddings, Error, Result, Services, Sets, Task};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};
@@ -17,6 +20,9 @@ const LANES: usize = 8;
 /// Below this many differences, starting threads is not worth it.
 const SHARED: usize = 1 << 25;
 
+/// Bytes of a composition that is near enough, in all lists that it comes to be in.
+const KEPT: u64 = 24 + 2 * 16 + 24;
+
 /// Of a cluster: a composition of others, and how far it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Near {
@@ -29,10 +35,10 @@ pub(crate) struct Near {
 pub(crate) struct Compositions<'a> {
     task: Task<'a>,
     means: Embeddings<'a>,
-    /// The means as points of the space.
+    /// The means as points of the space: those that are compared, the first or all.
     points: Vec<f32>,
     /// Every set of one to `degree` clusters, by size, then in order; the first k are no compositions.
-    pub(crate) sets: Sets,
+    pub(crate) sets: Cow<'a, Sets>,
 }
 
 impl<'a> Compositions<'a> {
@@ -45,20 +51,42 @@ impl<'a> Compositions<'a> {
         if bytes / 4 > u64::from(u32::MAX) {
             return Err(Error::budget(format!("{k} clusters have too many compositions of up to {degree}")));
         }
-        let sets = Sets::all_up_to(k, degree);
+        let sets = Cow::Owned(Sets::all_up_to(k, degree));
         Ok(Self { task, means, points: task.space.points(means).into_owned(), sets })
+    }
+
+    /// The same sets of as many other clusters, of which only the first `compared` are compared with them.
+    pub(crate) fn of<'b>(&'b self, means: Embeddings<'b>, compared: usize) -> Compositions<'b> {
+        let mut points = self.task.space.points(means).into_owned();
+        points.truncate(compared * means.dim());
+        Compositions { task: self.task, means, points, sets: Cow::Borrowed(&self.sets) }
+    }
+
+    /// How many clusters are compared with compositions.
+    fn compared(&self) -> usize {
+        self.points.len() / self.means.dim()
+    }
+
+    /// How many numbers are compared for each of these.
+    pub(crate) fn width(&self) -> usize {
+        (self.sets.len() - self.means.len()).saturating_mul(self.means.dim())
+    }
+
+    /// Of the clusters, not normalised.
+    pub(crate) fn means(&self) -> Embeddings<'a> {
+        self.means
     }
 
     /// The nearest composition of every cluster, the first of equally near ones; none if there are no compositions.
     pub(crate) fn nearest(&self, services: &Services<'_>) -> Result<Vec<Option<Near>>> {
-        let mut nearest: Vec<Option<Near>> = vec![None; self.means.len()];
+        let mut nearest: Vec<Option<Near>> = vec![None; self.compared()];
         let keep = |nearest: &mut Vec<Option<Near>>, cluster: usize, near: Near| {
             if nearest[cluster].is_none_or(|best| near.distance < best.distance) {
                 nearest[cluster] = Some(near);
             }
         };
         let batches = self.scan(services, |batch| {
-            let mut nearest = vec![None; self.means.len()];
+            let mut nearest = vec![None; self.compared()];
             self.measure(batch, services, |cluster, near| keep(&mut nearest, cluster, near))?;
             Ok(nearest)
         })?;
@@ -78,9 +106,22 @@ impl<'a> Compositions<'a> {
         self.task.space.distance
     }
 
+    /// For every cluster all others that are near enough, as sets of one.
+    pub(crate) fn alike(&self, limit: Limit, services: &Services<'_>) -> Result<Vec<Vec<Near>>> {
+        let dim = self.means.dim();
+        let alike = |(cluster, point): (usize, &[f32])| {
+            services.check_cancelled()?;
+            let squares = Arch::new().dispatch(AllPairs { points: &self.points, composed: point, dim });
+            let near = squares.iter().enumerate().map(|(set, &squared)| self.near(set, squared));
+            Ok(near.filter(|near| near.set != cluster && limit.admits(near.distance)).collect())
+        };
+        self.points.chunks_exact(dim).enumerate().map(alike).collect()
+    }
+
     /// For every cluster all compositions that are near enough, the nearest first.
     pub(crate) fn within(&self, limit: Limit, services: &Services<'_>) -> Result<Vec<Vec<Near>>> {
         let mut within = vec![Vec::new(); self.means.len()];
+        let kept = AtomicU64::new(0);
         let batches = self.scan(services, |batch| {
             let mut found = Vec::new();
             self.measure(batch, services, |cluster, near| {
@@ -88,6 +129,10 @@ impl<'a> Compositions<'a> {
                     found.push((cluster, near));
                 }
             })?;
+            // How many there will be is not known before.
+            let bytes = KEPT * found.len() as u64;
+            let kept = kept.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            services.require_memory(kept, "lower `threshold` or `degree`, or let the base find fewer clusters")?;
             Ok(found)
         })?;
         batches.into_iter().flatten().for_each(|(cluster, near)| within[cluster].push(near));
@@ -116,19 +161,23 @@ impl<'a> Compositions<'a> {
         let batch: Sets = (first..self.sets.len().min(first + BATCH)).map(|at| &self.sets[at]).collect();
         let composed = self.task.compose_sets(self.means, &batch, services)?;
         let distances = Arch::new().dispatch(AllPairs { points: &self.points, composed: &composed, dim });
-        let rows = distances.chunks_exact(self.means.len());
+        let rows = distances.chunks_exact(self.compared());
         for (at, (set, squares)) in batch.iter().zip(rows).enumerate() {
             for (cluster, &squared) in squares.iter().enumerate() {
                 if !set.contains(&(cluster as u32)) {
-                    let distance = match self.task.space.distance {
-                        Distance::SqEuclidean => squared,
-                        Distance::Euclidean => squared.sqrt(),
-                    };
-                    visit(cluster, Near { set: first + at, distance });
+                    visit(cluster, self.near(first + at, squared));
                 }
             }
         }
         Ok(())
+    }
+
+    fn near(&self, set: usize, squared: f64) -> Near {
+        let distance = match self.task.space.distance {
+            Distance::SqEuclidean => squared,
+            Distance::Euclidean => squared.sqrt(),
+        };
+        Near { set, distance }
     }
 }
 

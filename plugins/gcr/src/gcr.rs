@@ -1,97 +1,21 @@
 //! `gcr`: the component.
 
 use compflow_api::{
-    Clusterer, Clustering, Column, Component, Diagnostics, Distance, Embeddings, Error, Flags, ForeignClusterer,
-    Level, Normalize, Result, Services, Sets, Shape, Singletons, Space, Table, Task, register,
+    Clusterer, Clustering, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Level, Normalize,
+    Result, Services, Shape, Space, Task, register,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::base::Base;
 use crate::compositions::{Compositions, Near};
 use crate::greedy::{self, OnConflict};
+use crate::null::Null;
+use crate::params::{Method, Params, Preset};
 use crate::preliminary::Preliminary;
+use crate::reassigned::Reassigned;
 use crate::threshold::{Auto, Limit, Threshold};
-use crate::{exhaustive, maps, threshold};
+use crate::{exhaustive, maps, null, search, threshold};
 
 /// The space of the authors' code.
 const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distance::SqEuclidean };
-/// Greedy compositional reassignment: another clusterer finds clusters, and those that lie where the composition of
-/// others is predicted are called that composition.
-///
-/// Every set that the base assigns examples to is a preliminary cluster, so the base may itself return sets of several.
-/// The composer is given the means of their examples, not normalised; distances are taken in the pipeline's space. Each
-/// cluster's nearest composition of two to `degree` others is found, and in the order of these distances every cluster
-/// nearer than `threshold` becomes its nearest composition, as long as no cluster is both a composition and a member of
-/// one.
-///
-/// The column `base` keeps what the base found. If these are single clusters, they have the numbers that they have in
-/// the result, and those that became compositions the numbers after them; larger sets are kept as they are. Examples
-/// that the base assigns to none stay there. The base's own columns, numbers and found parameters are kept beside these,
-/// and what it needs of the data is needed. Centroids are the means and their compositions. The objective, of which the trace has the value before and after each
-/// reassignment, is the sum over examples of the distance from their cluster's mean to the composition it became, or of
-/// the threshold if it became none. Iterations and convergence are those of the base.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// The clusterer that finds the preliminary clusters: any but this one.
-    #[schemars(example = serde_json::json!({ "use": "ac", "params": { "k": 15 } }))]
-    pub base: Base,
-    /// A cluster nearer than this to a composition of others is called that composition: a distance in the pipeline's
-    /// space, or `"auto"`, which finds it among the distances of the clusters.
-    pub threshold: Threshold,
-    /// Most members of a composition: the pipeline's degree unless given, and at most that. Less than there are preliminary clusters.
-    #[schemars(range(min = 1))]
-    pub degree: Option<usize>,
-    /// What happens when the next cluster would be both a composition and a member of one.
-    pub on_conflict: OnConflict,
-    /// How the clusters to be reassigned are chosen.
-    pub method: Method,
-    /// The most reassignments that `method = "exhaustive"` chooses from.
-    #[schemars(range(min = 1))]
-    pub max_maps: u64,
-    /// Values for what is not given.
-    pub preset: Option<Preset>,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            base: Base::default(),
-            threshold: Threshold::Auto(Auto::Auto),
-            degree: None,
-            on_conflict: OnConflict::default(),
-            method: Method::default(),
-            max_maps: 1_000_000_000,
-            preset: None,
-        }
-    }
-}
-
-/// How the clusters to be reassigned are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// One after the other, the one nearest to a composition first.
-    #[default]
-    Greedy,
-    /// The reassignment with the lowest objective of all in which no two clusters become the same composition; for few
-    /// clusters only.
-    Exhaustive,
-}
-
-/// Parameters of published experiments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
-    /// What the paper says, with the values that were found for degree 2.
-    #[schemars(extend("values" = { "base": { "use": "ac", "params": { "k": 17 } }, "threshold": 0.4 }))]
-    Paper,
-    /// As the authors' code does: base and distances in the space of squared distances between normalised vectors
-    /// whatever the pipeline's, and a distance equal to the threshold is near enough.
-    #[schemars(extend("values" = { "base": { "use": "ac", "params": { "k": 17 } }, "threshold": 0.4 }))]
-    AuthorsCode,
-}
 
 /// The clusterer `gcr`.
 #[derive(Debug)]
@@ -108,8 +32,9 @@ pub struct Gcr {
     space: Option<Space>,
     /// Instead of the pipeline's.
     degree: Option<usize>,
-    on_conflict: OnConflict,
     method: Method,
+    merge: f64,
+    on_conflict: OnConflict,
     max_maps: u64,
 }
 register!(clusterer Gcr);
@@ -128,6 +53,11 @@ impl Component for Gcr {
             let text = format!("must be a finite number at least 0 or \"auto\", found {value}");
             return Err(Error::parameter("threshold", text));
         }
+        let merge = params.merge;
+        if !(0.0..=1.0).contains(&merge) {
+            return Err(Error::parameter("merge", format!("must be a number from 0 to 1, found {merge}")));
+        }
+        let unless_given = if params.on_conflict.is_some() { Method::Greedy } else { Method::default() };
         let authors = params.preset == Some(Preset::AuthorsCode);
         let base = params.base.create(services)?;
         Ok(Self {
@@ -138,8 +68,9 @@ impl Component for Gcr {
             inclusive: authors,
             space: authors.then_some(AUTHORS_SPACE),
             degree: params.degree,
-            on_conflict: params.on_conflict,
-            method: params.method,
+            method: params.method.unwrap_or(unless_given),
+            merge,
+            on_conflict: params.on_conflict.unwrap_or_default(),
             max_maps: params.max_maps,
         })
     }
@@ -180,74 +111,16 @@ impl Clusterer for Gcr {
             .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
         let clusters = Preliminary::new(task.embeddings, &found.assignments);
         let k = clusters.k();
-        if k < 3 {
-            return Err(Error::data(format!(
-                "`gcr` needs at least 3 clusters, one to be composed of two others; its base `{base}` found {k}"
-            )));
-        }
-        if degree > k - 1 {
-            let most = k - 1;
-            let text = format!("must be at most {most}, as the base `{base}` found {k} clusters, found {degree}");
-            return Err(Error::parameter("degree", text));
-        }
-
+        let possible = self.possible(degree, k, services);
         let means = Embeddings::new(&clusters.means, dim);
-        let compositions = Compositions::new(Task { space, degree, ..*task }, means, services)?;
+        let compositions = Compositions::new(Task { space, degree: possible, ..*task }, means, services)?;
         let reassigned = self.reassign(&compositions, &clusters, services)?;
-        let composed = reassigned.composed();
-        let text =
-            format!("{composed} of {k} clusters are compositions, at a threshold of {}", reassigned.threshold);
-        services.log(Level::Info, text);
-        let mut result = result(task, &clusters, &compositions.sets, &reassigned, found, services)?;
+        services.log(Level::Info, reassigned.summary());
+        let mut result = reassigned.result(task, &clusters, &compositions.sets, found, services)?;
         if let Threshold::Auto(Auto::Auto) = self.threshold {
             result.resolve("threshold", reassigned.threshold);
         }
         Ok(result)
-    }
-}
-
-/// What was decided about the preliminary clusters.
-struct Reassigned {
-    /// For every cluster the composition that it becomes.
-    chosen: Vec<Option<Near>>,
-    threshold: f64,
-    /// How far the nearest composition is that was too far.
-    beyond: Option<f64>,
-}
-
-impl Reassigned {
-    /// How many clusters became compositions.
-    fn composed(&self) -> usize {
-        self.chosen.iter().flatten().count()
-    }
-
-    /// Numbers about what was decided, and how far those were from the threshold that came closest to it.
-    fn scalars(&self) -> Vec<(String, f64)> {
-        let farthest = self.chosen.iter().flatten().map(|near| near.distance).max_by(f64::total_cmp);
-        let numbers = [
-            ("preliminary_clusters", Some(self.chosen.len() as f64)),
-            ("compositions", Some(self.composed() as f64)),
-            ("farthest_composition", farthest),
-            ("nearest_beyond_threshold", self.beyond),
-        ];
-        numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    }
-
-    /// The objective before and after each reassignment, the nearest first.
-    fn trace(&self, sizes: &[usize]) -> Vec<f64> {
-        let mut chosen: Vec<(f64, f64)> = self
-            .chosen
-            .iter()
-            .zip(sizes)
-            .filter_map(|(near, &size)| Some((near.as_ref()?.distance, size as f64)))
-            .collect();
-        chosen.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let alone = sizes.iter().sum::<usize>() as f64 * self.threshold;
-        let gains = chosen.iter().scan(alone, |objective, (distance, size)| {
-            *objective -= size * (self.threshold - distance);
-            Some(*objective)
-        });
-        std::iter::once(alone).chain(gains).collect()
     }
 }
 
@@ -263,15 +136,17 @@ impl Gcr {
             self.require_few_maps(k, compositions.degree())?;
         }
         let nearest = compositions.nearest(services)?;
-        let threshold = match self.threshold {
-            Threshold::Value(value) => value,
-            Threshold::Auto(Auto::Auto) => {
-                let distances: Vec<f64> = nearest.iter().flatten().map(|near| near.distance).collect();
-                threshold::auto(&distances, compositions.distance())
-            }
-        };
+        let (threshold, null) = self.threshold(compositions, &nearest, services)?;
         let limit = Limit { threshold, inclusive: self.inclusive };
         let chosen = match self.method {
+            Method::Search => {
+                let squared = |distance: f64| match compositions.distance() {
+                    Distance::SqEuclidean => distance,
+                    Distance::Euclidean => distance * distance,
+                };
+                let candidates = self.candidates(compositions, limit, squared, services)?;
+                search::reassign(&candidates, members, squared(threshold), services)?
+            }
             Method::Greedy => greedy::reassign(&nearest, members, limit, self.on_conflict),
             Method::Exhaustive => {
                 let candidates = compositions.within(limit, services)?;
@@ -282,7 +157,78 @@ impl Gcr {
         };
         let distances = nearest.iter().flatten().map(|near| near.distance);
         let beyond = distances.filter(|&distance| !limit.admits(distance)).min_by(f64::total_cmp);
-        Ok(Reassigned { chosen, threshold, beyond })
+        Ok(Reassigned { chosen, threshold, beyond, null })
+    }
+
+    /// The threshold that is given, or the one that is found; 0 if clusters without unions would come as near.
+    fn threshold(
+        &self,
+        compositions: &Compositions<'_>,
+        nearest: &[Option<Near>],
+        services: &Services<'_>,
+    ) -> Result<(f64, Option<Null>)> {
+        if let Threshold::Value(value) = self.threshold {
+            return Ok((value, None));
+        }
+        let distances: Vec<f64> = nearest.iter().flatten().map(|near| near.distance).collect();
+        let parted = threshold::auto(&distances, compositions.distance());
+        if parted == 0.0 {
+            return Ok((0.0, None));
+        }
+        let null = null::compare(compositions, nearest, parted, services)?;
+        Ok((if null.rejected() { parted } else { 0.0 }, Some(null)))
+    }
+
+    /// For every cluster what it may become and at what cost, the cheapest first.
+    fn candidates(
+        &self,
+        compositions: &Compositions<'_>,
+        limit: Limit,
+        squared: impl Fn(f64) -> f64,
+        services: &Services<'_>,
+    ) -> Result<Vec<Vec<(f64, Near)>>> {
+        let part = match compositions.distance() {
+            Distance::SqEuclidean => self.merge * self.merge,
+            Distance::Euclidean => self.merge,
+        };
+        let merging = Limit { threshold: part * limit.threshold, inclusive: false };
+        // Where nothing can be composed, nothing can be told of what is split either.
+        let alike = match compositions.degree() {
+            1 => vec![Vec::new(); compositions.means().len()],
+            _ => compositions.alike(merging, services)?,
+        };
+        let within = compositions.within(limit, services)?;
+        let both = within.into_iter().zip(alike).map(|(within, alike)| {
+            let composed = within.into_iter().map(|near| (squared(near.distance), near));
+            let merged = alike.into_iter().map(|near| (squared(near.distance / part), near));
+            let mut candidates: Vec<(f64, Near)> = composed.chain(merged).collect();
+            candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+            candidates
+        });
+        Ok(both.collect())
+    }
+
+    /// Most members that a composition can have if there are k clusters.
+    fn possible(&self, degree: usize, k: usize, services: &Services<'_>) -> usize {
+        let (base, most) = (self.base.component().name, k.saturating_sub(1));
+        if degree <= 1 {
+            return degree;
+        }
+        if k < 3 {
+            let text = format!(
+                "the base `{base}` found {k} clusters, and a composition takes one to be composed of two others: its \
+                 clustering is the result; let it find more"
+            );
+            services.log(Level::Warn, text);
+            return 1;
+        }
+        if degree > most {
+            let text = format!(
+                "the base `{base}` found {k} clusters, so compositions have at most {most} members, not {degree}"
+            );
+            services.log(Level::Warn, text);
+        }
+        degree.min(most)
     }
 
     fn require_few_maps(&self, k: usize, degree: usize) -> Result<()> {
@@ -298,81 +244,4 @@ impl Gcr {
         );
         Err(Error::parameter("method", text))
     }
-}
-
-/// Numbers the clusters that are left, and then the composed ones, in the order of their first examples, which is also
-/// the host's: so the numbers in the column `base` are those of the result.
-fn result(
-    task: &Task<'_>,
-    clusters: &Preliminary,
-    sets: &Sets,
-    reassigned: &Reassigned,
-    base: Clustering,
-    services: &Services<'_>,
-) -> Result<Clustering> {
-    let (k, dim, chosen) = (clusters.k(), task.embeddings.dim(), &reassigned.chosen);
-    let trace = reassigned.trace(&clusters.sizes);
-    let (alone, composed): (Vec<usize>, Vec<usize>) = (0..k).partition(|&cluster| chosen[cluster].is_none());
-    let mut numbers = vec![0; k];
-    alone.iter().chain(&composed).zip(0..).for_each(|(&cluster, number)| numbers[cluster] = number);
-    let set = |cluster: usize| -> Vec<u32> {
-        match chosen[cluster] {
-            None => vec![numbers[cluster]],
-            Some(near) => sets[near.set].iter().map(|&member| numbers[member as usize]).collect(),
-        }
-    };
-    let becomes: Vec<Vec<u32>> = (0..k).map(set).collect();
-    let mut occurring = becomes.clone();
-    occurring.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-    occurring.dedup();
-    let occurring = Sets::from_iter(occurring);
-    // Members keep their order among themselves, so sets are folded as they were.
-    let means: Vec<f32> =
-        alone.iter().flat_map(|&cluster| &clusters.means[cluster * dim..][..dim]).copied().collect();
-    let centroids = task.compose_sets(Embeddings::new(&means, dim), &occurring, services)?;
-    let single = base.assignments.iter().all(|set| set.len() <= 1);
-    let column: Sets = match single {
-        true => clusters.labels.iter().map(|label| Vec::from_iter(label.map(|at| numbers[at as usize]))).collect(),
-        false => base.assignments,
-    };
-    let none = Vec::new();
-    let mut scalars = reassigned.scalars();
-    scalars.extend(base.scalars.into_iter().map(|(name, value)| (format!("base_{name}"), value)));
-    let resolved = base.resolved.into_iter().map(|(path, value)| (format!("base.params.{path}"), value));
-    Ok(Clustering {
-        assignments: clusters
-            .labels
-            .iter()
-            .map(|label| label.map_or(&none, |label| &becomes[label as usize]))
-            .collect(),
-        clusters: occurring,
-        centroids,
-        extra: with_columns_of_the_base(("base".to_owned(), Column::Sets(column)), base.extra),
-        singletons: Singletons { numbers: (0..alone.len() as u32).collect(), vectors: means },
-        scalars,
-        resolved: resolved.collect(),
-        diagnostics: Diagnostics {
-            objective: trace.last().copied().unwrap_or(f64::NAN),
-            trace,
-            iterations: base.diagnostics.iterations,
-            converged: base.diagnostics.converged,
-        },
-        ..Clustering::default()
-    })
-}
-
-/// Our column and those of the base, which give way if they have its name.
-fn with_columns_of_the_base(own: (String, Column), of_base: Table) -> Table {
-    let mut columns = vec![own];
-    let mut taken: Vec<String> = of_base.iter().map(|(name, _)| name.clone()).collect();
-    for (mut name, column) in of_base {
-        if name == columns[0].0 {
-            while taken.contains(&name) {
-                name.insert_str(0, "base_");
-            }
-            taken.push(name.clone());
-        }
-        columns.push((name, column));
-    }
-    columns
 }

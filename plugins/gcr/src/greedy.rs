@@ -9,10 +9,10 @@ use crate::threshold::Limit;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
-    /// It and all that follow stay singletons.
-    #[default]
+    /// It and all that follow stay singletons, as in the paper's listing.
     Stop,
     /// It stays a singleton, and those that follow are still looked at.
+    #[default]
     Skip,
 }
 

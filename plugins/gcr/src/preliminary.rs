@@ -42,6 +42,17 @@ impl Preliminary {
         Self { labels, sizes, means }
     }
 
+    /// The mean of the examples of several clusters.
+    pub(crate) fn mean(&self, clusters: impl Iterator<Item = usize>, dim: usize) -> Vec<f32> {
+        let (mut sum, mut size) = (vec![0.0; dim], 0);
+        for cluster in clusters {
+            size += self.sizes[cluster];
+            let mean = &self.means[cluster * dim..][..dim];
+            sum.iter_mut().zip(mean).for_each(|(sum, &mean)| *sum += self.sizes[cluster] as f64 * f64::from(mean));
+        }
+        sum.iter().map(|sum| (sum / size as f64) as f32).collect()
+    }
+
     /// How many clusters.
     pub(crate) fn k(&self) -> usize {
         self.sizes.len()
@@ -61,6 +72,8 @@ mod tests {
         assert_eq!(found.sizes, [2, 1, 1]);
         assert_eq!(found.means, [2.0, 1.0, 0.0, 5.0, 9.0, 9.0]);
         assert_eq!(found.k(), 3);
+        assert_eq!(found.mean([0, 2].into_iter(), 2), [13.0 / 3.0, 11.0 / 3.0]);
+        assert_eq!(found.mean([1].into_iter(), 2), [0.0, 5.0]);
     }
 
     #[test]

@@ -37,6 +37,39 @@ impl Composer for Max {
     }
 }
 
+/// A composer that is not associative: g(a, b) = W(a + b) + a∘b, W turning and shrinking.
+pub(crate) struct Bilinear;
+
+impl Component for Bilinear {
+    const NAME: &'static str = "bilinear";
+    const SUMMARY: &'static str = "";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Composer for Bilinear {
+    fn compose(
+        &self,
+        dim: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _services: &Services<'_>,
+    ) -> Result<()> {
+        let rows = left.chunks_exact(dim).zip(right.chunks_exact(dim));
+        for (out, (left, right)) in out.chunks_exact_mut(dim).zip(rows) {
+            for at in 0..dim {
+                let next = (at + 1) % dim;
+                out[at] = 0.8 * (left[at] + right[at]) - 0.3 * (left[next] + right[next]) + left[at] * right[at];
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A base that returns the sets it is given.
 pub(crate) struct Given(GivenParams);
 
@@ -175,6 +208,7 @@ impl Host for Shop {
             Registration::clusterer::<Knowing>(),
             Registration::clusterer::<Gcr>(),
             Registration::composer::<Max>(),
+            Registration::composer::<Bilinear>(),
         ]
         .iter()
         .map(|registration| registration.component().unwrap())
@@ -187,5 +221,10 @@ impl Host for Shop {
 
 /// The composer `max`.
 pub(crate) fn max() -> ForeignComposer {
-    Services { host: &Shop::default(), ..Services::none() }.composer("max", "{}").unwrap()
+    composer("max")
+}
+
+/// A composer of this file.
+pub(crate) fn composer(name: &str) -> ForeignComposer {
+    Services { host: &Shop::default(), ..Services::none() }.composer(name, "{}").unwrap()
 }

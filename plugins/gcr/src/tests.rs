@@ -17,19 +17,21 @@ struct Run<'a> {
     dim: usize,
     degree: usize,
     space: Space,
+    composer: &'a str,
+    seed: u64,
 }
 
 impl<'a> Run<'a> {
     fn new(values: &'a [f32], dim: usize) -> Self {
-        Self { values, dim, degree: 2, space: Space::default() }
+        Self { values, dim, degree: 2, space: Space::default(), composer: "max", seed: 0 }
     }
 
     fn on(&self, sets: &[Vec<u32>], mut params: Value) -> Result<Clustering> {
         if params.get("base").is_none() {
             params["base"] = json!({ "use": "given", "params": { "sets": sets } });
         }
-        let (shop, composer) = (Shop::default(), testing::max());
-        let services = Services { host: &shop, threads: 2, ..Services::none() };
+        let (shop, composer) = (Shop::default(), testing::composer(self.composer));
+        let services = Services { host: &shop, threads: 2, seed: self.seed, ..Services::none() };
         let gcr = services.clusterer("gcr", &params.to_string())?;
         let task = Task {
             degree: self.degree,
@@ -224,6 +226,152 @@ fn greedy_equals_exhaustive_where_clusters_are_well_apart() {
     }
 }
 
+/// By distance: 3 = {0, 1}, then 4 = {2, 3} although 3 is a union, then 5 = {0, 2}.
+fn conflict() -> (Vec<f32>, Vec<Vec<u32>>) {
+    let rows =
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.01], [1.0, 1.0, 0.98], [0.7, 0.0, 1.0]];
+    (rows.concat(), singletons(&[0, 1, 2, 3, 4, 5]))
+}
+
+#[test]
+fn the_presets_stop_at_a_conflict_and_the_default_finds_its_way_around() {
+    let (values, sets) = conflict();
+    let run = Run { degree: 3, ..Run::new(&values, 3) };
+    let unions = |params: Value| -> Vec<Vec<u32>> {
+        let found = run.on(&sets, params).unwrap();
+        found.assignments.iter().filter(|set| set.len() > 1).map(<[u32]>::to_vec).collect()
+    };
+    let stopped = unions(json!({ "threshold": 0.1, "on_conflict": "stop" }));
+    for preset in ["paper", "authors-code"] {
+        assert_eq!(unions(json!({ "threshold": 0.1, "preset": preset })), stopped, "{preset}");
+    }
+    let skipped = unions(json!({ "threshold": 0.1, "method": "greedy" }));
+    assert_eq!(unions(json!({ "threshold": 0.1, "on_conflict": "skip" })), skipped, "the listing unless given");
+    let searched = unions(json!({ "threshold": 0.1 }));
+    assert_eq!(stopped, [[0, 1]]);
+    assert_eq!(skipped, [[0, 1], [0, 2]]);
+    assert_eq!(searched, [vec![0, 1], vec![0, 1, 2], vec![0, 2]]);
+}
+
+#[test]
+fn a_singleton_that_the_base_split_is_one_again() {
+    let (mut values, mut sets) = unions();
+    // One more part of 2, a little off, which comes first and is smaller.
+    values.splice(0..0, [0.0, 1.3, 0.0]);
+    sets.insert(0, vec![5]);
+    let found = Run::new(&values, 3).on(&sets, json!({})).unwrap();
+    assert_eq!(found.assignments[0], [0]);
+    assert_eq!(found.assignments.iter().filter(|set| **set == [0]).count(), 3);
+    let mut occurring: Vec<usize> = found.clusters.iter().map(<[u32]>::len).collect();
+    occurring.sort_unstable();
+    assert_eq!(occurring, [1, 1, 1, 2, 2, 2]);
+    assert_eq!(found.centroids[..3], [0.0, 1.1, 0.0], "the mean of both parts");
+    assert_eq!(found.scalars[2], ("merged_clusters".to_owned(), 1.0));
+    let own: Vec<&[u32]> = base(&found).iter().collect();
+    assert!(own[4] == [0] && own[0][0] > 2 && own.iter().filter(|set| **set == own[0]).count() == 1, "{own:?}");
+
+    let apart = Run::new(&values, 3).on(&sets, json!({ "merge": 0 })).unwrap();
+    assert_eq!(apart.clusters.iter().filter(|set| set.len() == 1).count(), 4);
+}
+
+#[test]
+fn clusters_without_unions_have_none() {
+    // Means from a normal distribution, which lie near some composition by chance.
+    let normal = |seed: u64, k: usize, dim: usize| -> Vec<f32> {
+        let sums = examples::uniform(12 * k, dim, seed);
+        let rows = sums.chunks_exact(12 * dim);
+        rows.flat_map(|rows| (0..dim).map(|at| rows.iter().skip(at).step_by(dim).sum::<f32>() - 6.0)).collect()
+    };
+    let (mut before, mut after) = (0, 0);
+    for seed in 0..60 {
+        let (k, dim) = ([5, 8, 12, 17][seed as usize % 4], [2, 3, 5][seed as usize % 3]);
+        let values = normal(seed, k, dim);
+        let sets = singletons(&(0..k as u32).collect::<Vec<u32>>());
+        let run = Run { seed, ..Run::new(&values, dim) };
+        let found = run.on(&sets, json!({})).unwrap();
+        // It is looked at only where the distances part.
+        before += usize::from(found.scalars.iter().any(|(name, _)| name == "chance_without_unions"));
+        after += usize::from(found.clusters.iter().any(|set| set.len() > 1));
+    }
+    assert!(before > 45, "{before} of 60 would have unions");
+    assert!(after <= 6, "{after} of 60 have unions, where 3 are to be expected");
+}
+
+#[test]
+fn numbers_have_no_part_in_it() {
+    // Sets of three are the composer's own only if it is associative.
+    for (composer, degree, normalize) in
+        [("max", 3, Normalize::L2), ("max", 2, Normalize::None), ("bilinear", 2, Normalize::L2)]
+    {
+        for seed in 0..6 {
+            let (k, each, dim) = (8, 3, 6);
+            let (run, order) = (Run::new(&[], dim), shuffled(k * each, seed));
+            let centres = composed(composer, degree, dim, seed);
+            let noise = examples::uniform(k * each, dim, seed + 90);
+            let values: Vec<f32> = noise
+                .iter()
+                .enumerate()
+                .map(|(at, noise)| centres[at / (each * dim) * dim + at % dim] + 0.05 * noise)
+                .collect();
+            let labels: Vec<u32> = (0..k * each).map(|row| (row / each) as u32).collect();
+            let permuted: Vec<f32> = order.iter().flat_map(|&row| &values[row * dim..][..dim]).copied().collect();
+            let space = Space { normalize, ..run.space };
+            let on = |values: &[f32], labels: &[u32]| {
+                Run { values, degree, space, composer, ..run }.on(&singletons(labels), json!({})).unwrap()
+            };
+            let plain = on(&values, &labels);
+            // Other numbers for clusters, too.
+            let other: Vec<u32> = order.iter().map(|&row| 100 - labels[row]).collect();
+            let found = on(&permuted, &other);
+            let back: Vec<&[u32]> = (0..order.len())
+                .map(|row| &found.assignments[order.iter().position(|&at| at == row).unwrap()])
+                .collect();
+            let renamed = rename(plain.assignments.iter().collect(), &back);
+            assert_eq!(renamed, back, "{composer} {degree} {seed}");
+            assert!(plain.clusters.iter().any(|set| set.len() > 1), "{composer} {degree} {seed} shows nothing");
+            let close = (plain.diagnostics.objective - found.diagnostics.objective).abs();
+            assert!(close <= 1e-5 * plain.diagnostics.objective, "{composer} {degree} {seed}");
+        }
+    }
+}
+
+/// Four singletons and some of their compositions: the centres of eight clusters.
+fn composed(composer: &str, degree: usize, dim: usize, seed: u64) -> Vec<f32> {
+    let singles = examples::uniform(4, dim, seed);
+    let last = if degree > 2 { vec![1, 2, 3] } else { vec![1, 3] };
+    let sets = Sets::from_iter([vec![0], vec![1], vec![2], vec![3], vec![0, 1], vec![1, 2], vec![0, 3], last]);
+    let composer = testing::composer(composer);
+    let singles = Embeddings::new(&singles, dim);
+    let task = Task { degree, composer: Some(&composer), ..Task::new(singles) };
+    task.compose_sets(singles, &sets, &Services::none()).unwrap()
+}
+
+/// The numbers below n in some order.
+fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    let keys = examples::uniform(n, 1, seed + 50);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+    order
+}
+
+/// Sets with the singletons numbered as in `like`, where examples are in the same order.
+fn rename<'a>(sets: Vec<&'a [u32]>, like: &[&'a [u32]]) -> Vec<Vec<u32>> {
+    let pairs: Vec<(u32, u32)> = sets
+        .iter()
+        .zip(like)
+        .filter(|(set, like)| set.len() == 1 && like.len() == 1)
+        .map(|(a, b)| (a[0], b[0]))
+        .collect();
+    let number = |member: &u32| pairs.iter().find(|(from, _)| from == member).map_or(u32::MAX, |pair| pair.1);
+    sets.iter()
+        .map(|set| {
+            let mut set: Vec<u32> = set.iter().map(number).collect();
+            set.sort_unstable();
+            set
+        })
+        .collect()
+}
+
 #[test]
 fn too_many_maps_are_refused_with_their_number() {
     let values = examples::uniform(15, 3, 1);
@@ -312,23 +460,25 @@ fn what_the_base_tells_is_kept_beside_ours() {
     assert_eq!(found.extra[1].1, Column::Floats((0..12).map(f64::from).collect()));
 
     // The squared distances of compositions are 0.01, 0.04 and 0.09; the singletons are at 1 and a little less.
-    let [(first, k), (second, composed), (third, farthest), (fourth, beyond), (fifth, ssd)] = &found.scalars[..]
-    else {
-        panic!("{:?}", found.scalars)
-    };
-    let names = [first, second, third, fourth, fifth].map(String::as_str);
+    let names: Vec<&str> = found.scalars.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["preliminary_clusters", "compositions", "farthest_composition", "nearest_beyond_threshold", "base_ssd"]
+        [
+            "preliminary_clusters",
+            "compositions",
+            "merged_clusters",
+            "farthest_composition",
+            "nearest_beyond_threshold",
+            "chance_without_unions",
+            "base_ssd"
+        ]
     );
-    assert_eq!((*k, *composed, *ssd), (6.0, 3.0, 2.5));
+    let [k, composed, merged, farthest, beyond, chance, ssd] = [0, 1, 2, 3, 4, 5, 6].map(|at| found.scalars[at].1);
+    assert_eq!((k, composed, merged, chance, ssd), (6.0, 3.0, 0.0, 0.025, 2.5));
     let [(base_k, six), (parameter, threshold)] = &found.resolved[..] else { panic!("{:?}", found.resolved) };
     assert_eq!((base_k.as_str(), six.as_str(), parameter.as_str()), ("base.params.k", "6", "threshold"));
     let threshold: f64 = threshold.parse().unwrap();
-    assert!(
-        (farthest - 0.09).abs() < 1e-6 && *farthest < threshold && threshold < *beyond,
-        "{threshold} {beyond}"
-    );
+    assert!((farthest - 0.09).abs() < 1e-6 && farthest < threshold && threshold < beyond, "{threshold} {beyond}");
 
     let mut given = params;
     given["threshold"] = json!(threshold);
@@ -405,21 +555,50 @@ fn bad_parameters_are_refused() {
 }
 
 #[test]
-fn too_few_clusters_are_refused() {
-    let mut run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
+fn a_degree_beyond_the_pipelines_is_refused() {
+    let run = Run::new(&[0.0, 1.0, 2.0, 4.0], 1);
     assert_eq!(
         run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
         "`degree` = 3 is more than the pipeline's, 2"
     );
-    run.degree = 3;
-    assert_eq!(
-        run.on(&singletons(&[0, 1, 1, 0]), json!({})).unwrap_err().to_string(),
-        "`gcr` needs at least 3 clusters, one to be composed of two others; its base `given` found 2"
-    );
-    assert_eq!(
-        run.on(&singletons(&[0, 1, 2, 0]), json!({ "degree": 3 })).unwrap_err().to_string(),
-        "`degree` must be at most 2, as the base `given` found 3 clusters, found 3"
-    );
+}
+
+#[test]
+fn too_few_clusters_are_returned_with_a_warning() {
+    let composer = testing::max();
+    let values = [0.0, 1.0, 2.0, 4.0];
+    let run = |sets: &[Vec<u32>], degree: usize| {
+        let shop = Shop::default();
+        let services = Services { host: &shop, ..Services::none() };
+        // A threshold that would admit everything.
+        let base = json!({ "use": "given", "params": { "sets": sets } });
+        let params = json!({ "base": base, "threshold": 99, "merge": 0 });
+        let gcr = services.clusterer("gcr", &params.to_string()).unwrap();
+        let task = Task { degree, composer: Some(&composer), ..Task::new(Embeddings::new(&values, 1)) };
+        (gcr.cluster(&task, &services).unwrap(), shop.lines.into_inner().unwrap().swap_remove(0))
+    };
+    for (sets, k) in [(singletons(&[0, 1, 1, 0]), 2), (singletons(&[5; 4]), 1), (vec![vec![]; 4], 0)] {
+        let (found, warning) = run(&sets, 3);
+        assert_eq!(
+            found.assignments,
+            Sets::from_iter(
+                &sets.iter().map(|set| set.iter().map(|at| at % 5).collect()).collect::<Vec<Vec<u32>>>()
+            )
+        );
+        assert_eq!(
+            warning,
+            format!(
+                "the base `given` found {k} clusters, and a composition takes one to be composed of two others: its \
+                 clustering is the result; let it find more"
+            )
+        );
+    }
+    // Three clusters have compositions of two, whatever the degree.
+    let three = singletons(&[0, 1, 2, 0]);
+    let (found, warning) = run(&three, 7);
+    assert_eq!(warning, "the base `given` found 3 clusters, so compositions have at most 2 members, not 7");
+    assert_eq!(found, run(&three, 2).0);
+    assert_eq!(found.clusters.iter().filter(|set| set.len() == 2).count(), 1);
 }
 
 #[test]
@@ -483,7 +662,8 @@ fn the_number_of_threads_changes_nothing_and_the_log_says_what_was_found() {
     let (n, dim) = (190, 60);
     let values = examples::uniform(n, dim, 4);
     let sets: Vec<u32> = (0..n as u32).collect();
-    let params = json!({ "base": { "use": "given", "params": { "sets": singletons(&sets) } }, "threshold": 99 });
+    let base = json!({ "use": "given", "params": { "sets": singletons(&sets) } });
+    let params = json!({ "base": base, "threshold": 99, "method": "greedy" });
     let composer = testing::max();
     let task = Task { degree: 2, composer: Some(&composer), ..Task::new(Embeddings::new(&values, dim)) };
     let run = |threads| {
