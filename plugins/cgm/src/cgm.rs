@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::densities::Densities;
 use crate::mixture::{Mixture, Setting};
-use crate::params::{Assignment, Params, Residual};
+use crate::params::{Assignment, Kind, Params, Residual};
 use crate::statistics::{Data, Posterior, Statistics, wide};
 
 /// Below this many products in a round, starting threads is not worth it.
@@ -243,16 +243,14 @@ impl Cgm {
             let text = format!("{} diverging steps were taken back and shortened", fit.mixture.diverged);
             services.log(Level::Warn, text);
         }
-        let (n, dim) = (setting.examples, data.source.dim());
-        if fit.mixture.prior.is_some_and(|prior| prior.shrinkage(n) > 0.5) && self.params.covariance.is_shaped() {
-            services.log(
-                Level::Warn,
-                format!(
-                    "{} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %",
-                    data.source.len(),
-                    100.0 * fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(n))
-                ),
+        let (n, dim) = (data.source.len(), data.source.dim());
+        if n <= dim && self.params.covariance == Kind::Tied {
+            let part = fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(fit.found.total()));
+            let text = format!(
+                "{n} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %",
+                100.0 * part
             );
+            services.log(Level::Warn, text);
         }
         if fit.mixture.prior.is_some_and(|prior| prior.is_floored(setting.spread())) {
             services.log(

@@ -120,6 +120,12 @@ impl Covariance {
         Self::new((0..dim * dim).map(|at| f64::from(u8::from(at % (dim + 1) == 0))).collect(), dim)
     }
 
+    /// κΣ with κ such that all data, whose scatter this is, are as wide: tr (κΣ)⁻¹T = n p. At least Σ.
+    pub(crate) fn as_wide_as(&self, scatter: &[f64], n: f64, dim: usize) -> Self {
+        let factor = (self.traced(scatter) / (n * dim as f64)).max(1.0).sqrt();
+        Self::new(self.factor.iter().map(|value| value / factor).collect(), dim)
+    }
+
     /// Σ⁻¹r.
     pub(crate) fn measured<'a>(&'a self, rest: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         self.precision.chunks_exact(rest.len()).map(move |row| dot(row, rest))
@@ -209,6 +215,16 @@ mod tests {
             part(1e3),
             part(1e6)
         );
+    }
+
+    #[test]
+    fn all_data_are_as_wide_as_the_component_of_outliers() {
+        let scatter = [50.0, 2.0, 2.0, 30.0];
+        let covariance = Prior::new(Kind::Tied, Shrinkage::Value(0.1), &[4.0, 1.0, 1.0, 2.0], 10.0, 2, 1.0)
+            .covariance(&[4.0, 1.0, 1.0, 2.0], 10.0, 2);
+        let wide = covariance.as_wide_as(&scatter, 10.0, 2);
+        assert!((wide.traced(&scatter) - 20.0).abs() < 1e-9);
+        assert!(covariance.as_wide_as(&[0.0; 4], 10.0, 2).log_det == covariance.log_det);
     }
 
     #[test]

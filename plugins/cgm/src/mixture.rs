@@ -53,7 +53,9 @@ pub(crate) struct Mixture {
     pub(crate) diverged: usize,
 }
 
-/// The component that takes what no set explains: normal, as wide as all data.
+/// The component that takes what no set explains: normal around the mean of all data, with the shape that sets had after
+/// the first round and as wide as all data. (The covariance of all data would do only if n ≫ p: otherwise it fits every
+/// example, and takes all.)
 pub(crate) struct Outliers {
     pub(crate) covariance: Covariance,
     /// log π₀.
@@ -233,10 +235,7 @@ impl Setting<'_> {
             match &mut mixture.outliers {
                 Some(known) => known.log_weight = log_weight,
                 None => {
-                    let (kind, shrinkage) = (self.params.covariance, self.params.shrinkage);
-                    let prior =
-                        Prior::new(kind, shrinkage, &self.scatter, self.examples, self.dim(), self.spread());
-                    let covariance = prior.covariance(&self.scatter, self.examples, self.dim());
+                    let covariance = mixture.covariance.as_wide_as(&self.scatter, self.examples, self.dim());
                     mixture.outliers = Some(Outliers { covariance, log_weight });
                 }
             }

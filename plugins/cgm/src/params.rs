@@ -142,13 +142,6 @@ pub enum Kind {
     Spherical,
 }
 
-impl Kind {
-    /// Whether it is no sphere.
-    pub(crate) fn is_shaped(self) -> bool {
-        self != Self::Spherical
-    }
-}
-
 /// "auto" and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

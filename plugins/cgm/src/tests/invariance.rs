@@ -1,0 +1,150 @@
+//! What must not change the result, and what must hold whatever the data.
+
+use compflow_api::BATCH_ROWS;
+
+use super::*;
+use crate::{Assignment, Kind, Weights};
+
+#[test]
+fn neither_the_order_of_rows_nor_numbers_matter() {
+    for (seed, degree) in [(5, 2), (5, 3), (6, 3)] {
+        let planted = plant(Plain::bilinear(8, seed), 4, degree, 8, 15, 0.1, 1.0, seed + 2);
+        let found = planted.cluster(Params::new(4));
+        assert_eq!(cri(&found.assignments, &planted.truth), 1.0);
+        let n = planted.truth.len();
+        let order: Vec<usize> = (0..n).map(|at| (at * 11 + 3) % n).collect();
+        assert!(n % 11 != 0);
+        let values: Vec<f32> = order.iter().flat_map(|&at| &planted.values[at * 8..][..8]).copied().collect();
+        let task = Task { embeddings: Embeddings::new(&values, 8), ..planted.task(Normalize::None) };
+        let turned = cluster(&task, Params::new(4), &planted.start, &Services::none()).unwrap();
+        let expected: Sets = order.iter().map(|&at| &found.assignments[at]).collect();
+        assert_eq!(cri(&turned.assignments, &expected), 1.0);
+        let (a, b) = (turned.diagnostics.objective, found.diagnostics.objective);
+        assert!((a - b).abs() < 1e-4 * b.abs(), "{a} {b}");
+        // Other numbers for the same singletons, from which it begins.
+        let reversed: Vec<f32> = found.singletons.vectors.chunks_exact(8).rev().flatten().copied().collect();
+        for start in [found.singletons.vectors.clone(), reversed] {
+            let cgm = Cgm::beginning_with(Params::new(4), Box::new(Given(start)));
+            let again = cgm.cluster(&planted.task(Normalize::None), &Services::none()).unwrap();
+            assert_eq!(cri(&again.assignments, &found.assignments), 1.0);
+        }
+    }
+}
+
+#[test]
+fn a_stream_gives_what_the_matrix_gives_for_any_number_of_threads() {
+    let planted = plant(Plain::Max, 3, 2, 4, (BATCH_ROWS + 9000) / 6, 1.0, 1.3, 8);
+    for (normalize, assignment, outliers) in [
+        (Normalize::None, Assignment::Hard, false),
+        (Normalize::L2, Assignment::Hard, true),
+        (Normalize::L2, Assignment::Soft, false),
+    ] {
+        let task = planted.task(normalize);
+        let params = Params { max_iter: 3, sample: 2000, assignment, outliers, ..Params::new(3) };
+        let cgm = |stream| {
+            let params = Params { stream, ..params.clone() };
+            Cgm::beginning_with(params, Box::new(Given(planted.start.clone())))
+        };
+        let services = Services::none();
+        let whole = cgm(false).cluster(&task, &services).unwrap();
+        assert_eq!((cgm(true).streams(), cgm(false).streams()), (Ok(true), Ok(false)));
+        for threads in [1, 3] {
+            let services = Services { threads, ..Services::none() };
+            let read = cgm(true).cluster_stream(&task.stream(), &services).unwrap();
+            assert!(read == whole, "{normalize:?} {assignment:?} {outliers} {threads}");
+        }
+    }
+}
+
+#[test]
+fn a_weight_of_two_is_the_example_twice() {
+    let planted = plant(Plain::Sum, 3, 2, 4, 20, 0.8, 1.5, 4);
+    let n = planted.truth.len();
+    let weights: Vec<f32> = (0..n).map(|row| [1.0, 2.0, 0.0][row % 3]).collect();
+    let values: Vec<f32> = (0..n)
+        .flat_map(|row| std::iter::repeat_n(&planted.values[row * 4..][..4], weights[row] as usize))
+        .flatten()
+        .copied()
+        .collect();
+    let rows: Vec<usize> = (0..n).flat_map(|row| std::iter::repeat_n(row, weights[row] as usize)).collect();
+    let start: Vec<f32> = planted.values[..12].to_vec();
+    for (assignment, outliers) in [(Assignment::Hard, false), (Assignment::Soft, false), (Assignment::Hard, true)]
+    {
+        let params = Params { assignment, outliers, tol: 0.0, max_iter: 20, ..Params::new(3) };
+        let cgm = Cgm::beginning_with(params, Box::new(Given(start.clone())));
+        let task = planted.task(Normalize::None);
+        let weighted = Task { weights: Some(&weights), ..task };
+        let weighted = cgm.cluster(&weighted, &Services::none()).unwrap();
+        let repeated = Task { embeddings: Embeddings::new(&values, 4), ..task };
+        let repeated = cgm.cluster(&repeated, &Services::none()).unwrap();
+        for (at, &row) in rows.iter().enumerate() {
+            assert_eq!(repeated.assignments[at], weighted.assignments[row], "{assignment:?} {outliers}");
+        }
+        let (a, b) = (scalar(&weighted, "log_likelihood"), scalar(&repeated, "log_likelihood"));
+        assert!((a - b).abs() < 1e-3 * b.abs(), "{assignment:?} {outliers}: {a} {b}");
+    }
+    let none = vec![0.0; n];
+    let task = Task { weights: Some(&none), ..planted.task(Normalize::None) };
+    let error = cluster(&task, Params::new(3), &start, &Services::none()).unwrap_err();
+    assert_eq!(error.to_string(), "all weights are 0");
+}
+
+#[test]
+fn the_bound_never_falls() {
+    let mut rounds = 0;
+    for (seed, g) in [(1, Plain::Max), (2, Plain::Sum), (3, Plain::Mean), (4, Plain::bilinear(5, 4))] {
+        let planted = plant(g.clone(), 4, 3, 5, 20, 1.5, 1.2, seed);
+        for normalize in [Normalize::None, Normalize::L2] {
+            for (covariance, weights) in
+                [(Kind::Tied, Weights::Sizes), (Kind::Diagonal, Weights::Sets), (Kind::Spherical, Weights::Equal)]
+            {
+                for (assignment, outliers) in [
+                    (Assignment::Hard, false),
+                    (Assignment::Hard, true),
+                    (Assignment::Soft, false),
+                    (Assignment::Soft, true),
+                ] {
+                    let params = Params {
+                        covariance,
+                        weights,
+                        assignment,
+                        outliers,
+                        tol: 0.0,
+                        max_iter: 40,
+                        ..Params::new(4)
+                    };
+                    // Far from any optimum, so that there is something to climb.
+                    let cgm = Cgm::beginning_with(params, Box::new(Given(planted.values[..20].to_vec())));
+                    let services = Services { seed, ..Services::none() };
+                    let found = cgm.cluster(&planted.task(normalize), &services).unwrap();
+                    // The first round knows neither outliers nor posteriors.
+                    let trace = &found.diagnostics.trace[1..];
+                    rounds += trace.len();
+                    for pair in trace.windows(2) {
+                        assert!(
+                            pair[1] >= pair[0] - 1e-6 * (pair[0].abs() + 100.0),
+                            "{g:?} {normalize:?} {covariance:?} {weights:?} {assignment:?} {outliers}: {pair:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(rounds > 500, "{rounds}");
+}
+
+#[test]
+fn units_change_nothing() {
+    let planted = plant(Plain::Sum, 3, 2, 4, 30, 0.6, 1.5, 6);
+    let found = planted.cluster(Params::new(3));
+    for unit in [1e-20f32, 1000.0, 1e15] {
+        let values: Vec<f32> = planted.values.iter().map(|value| value * unit).collect();
+        let task = Task { embeddings: Embeddings::new(&values, 4), ..planted.task(Normalize::None) };
+        let start: Vec<f32> = planted.start.iter().map(|value| value * unit).collect();
+        let other = cluster(&task, Params::new(3), &start, &Services::none()).unwrap();
+        assert_eq!(other.assignments, found.assignments, "{unit}");
+        let shift = planted.truth.len() as f64 * 4.0 * f64::from(unit).ln();
+        let (a, b) = (scalar(&other, "log_likelihood") + shift, scalar(&found, "log_likelihood"));
+        assert!((a - b).abs() < 1e-3 * b.abs(), "{unit}: {a} {b}");
+    }
+}
