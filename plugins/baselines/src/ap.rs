@@ -247,6 +247,7 @@ impl Ap {
             Rule::Value(value) => Ok(convert(value)),
             Rule::PerExample(value) => Ok(convert(value * similarities.len() as f64)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
+            Rule::MedianPerExample(share) => Ok(share * similarities.percentile(50.0) * similarities.len() as f64),
             Rule::Clusters(k) => Err(k),
             Rule::Column => unreachable!("refused when it was made"),
         }

@@ -1,15 +1,19 @@
 //! Passing messages until nobody chooses otherwise, and looking for a preference.
 
-use compflow_api::{Error, Level, Result, Services, Task};
+use compflow_api::{Error, Level, Result, Services, Sets, Task};
 use compflow_kernels::preference::{Rule, Search, TRIALS};
 use compflow_kernels::workers::Workers;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::candidates::farthest_first;
+use crate::climb::{Climb, End};
 use crate::compositions::count_sets;
+use crate::exchange::{MOST_SETS, WORK};
 use crate::memory::Size;
-use crate::messages::Messages;
+use crate::messages::{Damped, Messages};
 use crate::similarities::Similarities;
 use crate::solution::{Examples, Solution};
 
@@ -23,12 +27,27 @@ const TINY: u64 = 1 << 14;
 pub(crate) struct Setting {
     pub(crate) rule: Rule,
     pub(crate) damping: f64,
+    pub(crate) damped: Damped,
     pub(crate) max_iter: usize,
     pub(crate) convergence_iter: usize,
     /// Whether all iterations are done, even if nothing changes any more.
     pub(crate) fixed_iterations: bool,
-    /// Whether exemplars are changed afterwards.
-    pub(crate) exchange: bool,
+    /// What is done after the last message.
+    pub(crate) finish: Finish,
+}
+
+/// What is done after the last message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finish {
+    /// Nothing: every example has the composition that it chose, even if a member of that did not choose itself.
+    Choices,
+    /// Those that chose themselves are the exemplars, each moves once within its cluster, and every example gets the
+    /// nearest composition of them.
+    Move,
+    /// Then exemplars are taken away, added, moved and exchanged for as long as that raises the objective. With degree 1
+    /// only if there shall be another number of them.
+    Exchange,
 }
 
 /// What was found, and how.
@@ -36,7 +55,11 @@ pub(crate) struct Found {
     pub(crate) solution: Solution,
     /// S(k, {k}) of every example, in the user's units.
     pub(crate) preferences: Vec<f64>,
+    /// Whether these preferences lead to this solution: not if exemplars were taken away or added for a number of them.
+    pub(crate) follows: bool,
+    /// Whether the solution was left because nothing changed any more.
     pub(crate) converged: bool,
+    /// The objective after every iteration and every change of the solution.
     pub(crate) trace: Vec<f64>,
 }
 
@@ -44,6 +67,8 @@ pub(crate) struct Found {
 struct Run {
     /// As examples, ascending.
     exemplars: Vec<u32>,
+    /// What each example chose, as examples.
+    choices: Sets,
     converged: bool,
     /// Whether there was no exemplar at the end.
     undecided: bool,
@@ -86,7 +111,13 @@ impl Setting {
         let mut preferences = match self.rule {
             Rule::Value(value) => vec![similarities.convert(value); n],
             Rule::PerExample(value) => vec![similarities.convert(value * n as f64); n],
-            Rule::Percentile(percent) => vec![similarities.percentile(percent); n],
+            Rule::Percentile(percent) => vec![similarities.percentile(percent, services)?; n],
+            Rule::MedianPerExample(share) => {
+                let median = similarities.percentile(50.0, services)?;
+                // If most examples are equal, the others still cost something.
+                let typical = if median < 0.0 { median } else { -mean_distance };
+                vec![share * typical * n as f64; n]
+            }
             Rule::Clusters(_) => Vec::new(),
             Rule::Column => {
                 let given = task.preferences.ok_or_else(|| {
@@ -96,19 +127,26 @@ impl Setting {
             }
         };
         let run = if similarities.columns.len() == 1 || mean_distance == 0.0 {
-            // Without differences there is nothing to send. For a number of clusters, whichever of the two that are
-            // possible is nearer: 1, or one per candidate.
+            // Without differences there is nothing to send, and anybody may be an exemplar.
             let columns = &similarities.columns;
-            if let Rule::Clusters(k) = self.rule {
-                preferences = vec![if 2 * k > columns.len() + 1 { f64::from(f32::EPSILON) } else { 0.0 }; n];
-            }
-            let best = columns.iter().copied().reduce(|best, row| {
-                if preferences[row as usize] > preferences[best as usize] { row } else { best }
-            });
-            let mut exemplars: Vec<u32> =
-                columns.iter().copied().filter(|&row| preferences[row as usize] > 0.0).collect();
-            exemplars.extend(best.filter(|_| exemplars.is_empty()));
-            Run { exemplars, converged: true, undecided: false, trace: Vec::new() }
+            let exemplars = match self.rule {
+                Rule::Clusters(k) => {
+                    preferences = vec![0.0; n];
+                    columns[..k].to_vec()
+                }
+                _ => {
+                    let best = columns.iter().copied().reduce(|best, row| {
+                        if preferences[row as usize] > preferences[best as usize] { row } else { best }
+                    });
+                    let mut exemplars: Vec<u32> =
+                        columns.iter().copied().filter(|&row| preferences[row as usize] > 0.0).collect();
+                    exemplars.extend(best.filter(|_| exemplars.is_empty()));
+                    exemplars
+                }
+            };
+            let own = |row: u32| if exemplars.contains(&row) { row } else { exemplars[0] };
+            let choices = Sets::singletons(&(0..n as u32).map(own).collect::<Vec<u32>>());
+            Run { exemplars, choices, converged: true, undecided: false, trace: Vec::new() }
         } else {
             let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
             rng.set_stream(1);
@@ -131,16 +169,49 @@ impl Setting {
                 )?,
             }
         };
+        let alone = similarities.columns[similarities.most_central(&preferences)];
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let mut solution = examples.refine(run.exemplars.clone())?;
-        if self.exchange && task.degree > 1 {
-            let so_many = matches!(self.rule, Rule::Clusters(_));
-            solution = examples.change(solution, &similarities.columns, so_many)?;
+        let mut trace: Vec<f64> = run.trace.iter().map(|net| similarities.restore(*net)).collect();
+        let wanted = match self.rule {
+            Rule::Clusters(k) => Some(k),
+            _ => None,
+        };
+        let mut end = self.finish(&examples, &run, &similarities.columns, alone, wanted, &mut trace)?;
+        let (found, candidates) = (end.solution.exemplars.len(), similarities.columns.len());
+        end.settled &= wanted.is_none_or(|k| k == found);
+        if self.finish == Finish::Choices {
+            // The same, but for rounding.
+            trace.pop();
         }
-        self.warn(&run, solution.exemplars.len(), (n, similarities.columns.len()), services);
-        let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
-        Ok(Found { solution, preferences, converged: run.converged, trace })
+        if trace.last() != Some(&end.solution.objective) {
+            trace.push(end.solution.objective);
+        }
+        self.warn(&run, &end, (n, candidates), services);
+        let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && mean_distance > 0.0;
+        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+    }
+
+    /// From the messages to the solution.
+    fn finish(
+        &self,
+        examples: &Examples<'_>,
+        run: &Run,
+        candidates: &[u32],
+        alone: u32,
+        wanted: Option<usize>,
+        trace: &mut Vec<f64>,
+    ) -> Result<End> {
+        if self.finish == Finish::Choices {
+            let solution = examples.chosen(&run.choices)?;
+            return Ok(End { solution, settled: run.converged, exhausted: false });
+        }
+        let solution = examples.refine(run.exemplars.clone())?;
+        let asked = self.finish == Finish::Exchange;
+        if !asked || examples.degree() == 1 && wanted.is_none_or(|k| k == solution.exemplars.len()) {
+            return Ok(End { solution, settled: run.converged, exhausted: false });
+        }
+        Climb::new(examples, candidates, wanted).run(solution, alone, trace)
     }
 
     /// Passes messages until the choices stay; `done` of `total` iterations have been reported before.
@@ -159,15 +230,18 @@ impl Setting {
         // would only use up the digits of messages.
         let lowest = -4.0 * similarities.extent().1;
         let preferences: Vec<f32> = preferences.iter().map(|value| value.max(lowest) as f32).collect();
-        let mut messages = Messages::new(similarities, &preferences, noise, damping);
+        let mut messages = Messages::new(similarities, &preferences, noise, damping, self.damped);
         let mut trace = Vec::new();
-        // The iterations that had the present choices, the last included.
+        // A pass begins with the choices that follow from the iterations before it, so the last is there for its look.
         let mut same = 0;
         let mut converged = false;
         let mut exemplars = Vec::new();
-        for iteration in 0..self.max_iter {
+        for iteration in 0..=self.max_iter {
             services.progress(done + iteration, total)?;
             let (net, changed) = messages.pass(workers, services)?;
+            if iteration == 0 {
+                continue;
+            }
             trace.push(net);
             same = if changed == 0 { same + 1 } else { 1 };
             exemplars = messages.exemplars();
@@ -184,7 +258,7 @@ impl Setting {
                 (0..evidence.len()).fold(0, |best, at| if evidence[at] > evidence[best] { at } else { best });
             exemplars.push(similarities.columns[best]);
         }
-        Ok(Run { exemplars, converged, undecided, trace })
+        Ok(Run { exemplars, choices: messages.chosen(), converged, undecided, trace })
     }
 
     /// Looks for a preference that gives `k` exemplars; of those tried, the one that comes nearest is kept.
@@ -205,7 +279,8 @@ impl Setting {
             let preferences = vec![preference; similarities.len()];
             let run = self.run(similarities, &preferences, noise, damping, workers, services, progress)?;
             let (found, converged) = (run.exemplars.len(), run.converged);
-            let worth = |run: &Run| (!run.converged, run.exemplars.len().abs_diff(k));
+            // Another number is worse than messages that went on.
+            let worth = |run: &Run| (run.exemplars.len().abs_diff(k), !run.converged);
             if best.as_ref().is_none_or(|(best, _)| worth(&run) < worth(best)) {
                 best = Some((run, preference));
             }
@@ -226,15 +301,38 @@ impl Setting {
     }
 
     /// Says what about a result may not be as wanted.
-    fn warn(&self, run: &Run, found: usize, (n, candidates): (usize, usize), services: &Services<'_>) {
+    fn warn(&self, run: &Run, end: &End, (n, candidates): (usize, usize), services: &Services<'_>) {
         let warn = |text: String| services.log(Level::Warn, text);
-        if run.undecided {
+        let found = end.solution.exemplars.len();
+        let exchanged = self.finish == Finish::Exchange;
+        if !run.converged {
+            let text = format!("cap did not converge in {} iterations", self.max_iter);
+            let none = if run.undecided { ", and found no exemplar" } else { "" };
+            match end.settled {
+                // What the messages left was mended.
+                true => services
+                    .log(Level::Info, format!("{text}{none}; its exemplars were exchanged until none was better")),
+                false => warn(format!("{text}{none}; raise `damping` or `max_iter`")),
+            }
+        }
+        if end.exhausted {
             warn(format!(
-                "cap did not converge in {} iterations, and found no exemplar; raise `damping` or `max_iter`",
-                self.max_iter
+                "cap stopped exchanging exemplars after 2^{} multiplications, and better ones may be left; lower \
+                 `preference`, or cluster a `subset`",
+                WORK.ilog2()
             ));
-        } else if !run.converged {
-            warn(format!("cap did not converge in {} iterations; raise `damping` or `max_iter`", self.max_iter));
+        } else if exchanged && end.solution.sets.len() > MOST_SETS {
+            warn(format!(
+                "cap did not exchange its {found} exemplars, as they have more than {MOST_SETS} compositions; lower \
+                 `preference`"
+            ));
+        }
+        let strangers = end.solution.unfaithful();
+        if strangers > 0 {
+            warn(format!(
+                "{strangers} of the {found} exemplars chose another themselves; `finish = \"move\"` takes only those that chose \
+                 themselves"
+            ));
         }
         if let Rule::Clusters(k) = self.rule {
             if found != k {
