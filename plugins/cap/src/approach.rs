@@ -6,6 +6,8 @@ use crate::compositions::count_sets;
 const EXACT: u64 = 30_000_000_000;
 /// What a similarity costs over all iterations, in multiplications; computing it costs one for every dimension.
 const PASSES: u64 = 100;
+/// How often messages are passed to the end for a wanted number of exemplars.
+const SEARCH: u64 = 8;
 /// How many candidates there are, at most and at least, if all would take longer: see docs/cap.md.
 const CANDIDATES: std::ops::RangeInclusive<usize> = 30..=150;
 
@@ -24,7 +26,8 @@ fn cost(n: usize, dim: usize, candidates: usize, degree: usize) -> u64 {
 
 /// Exact if it does not cost too much; otherwise as many candidates as do not, and twice as many as are `wanted` at least.
 pub(crate) fn by_cost(n: usize, dim: usize, degree: usize, wanted: usize) -> Approach {
-    let affordable = |candidates: &usize| cost(n, dim, *candidates, degree) <= EXACT;
+    let most = if wanted > 0 { EXACT / SEARCH } else { EXACT };
+    let affordable = |candidates: &usize| cost(n, dim, *candidates, degree) <= most;
     if affordable(&n) {
         return Approach::Exact;
     }
@@ -55,6 +58,8 @@ mod tests {
 
     #[test]
     fn a_wanted_number_of_exemplars_finds_room() {
+        assert_eq!(by_cost(300, 32, 2, 5), Approach::Exact);
+        assert_eq!(by_cost(750, 32, 2, 5), Approach::Candidates(150));
         assert_eq!(by_cost(7500, 32, 2, 200), Approach::Candidates(400));
         assert_eq!(by_cost(1000, 32, 2, 600), Approach::Exact);
     }

@@ -43,7 +43,8 @@ const SHARE: f64 = 0.02;
 /// `{ median_per_example = … }` is right for other scales as well.
 ///
 /// The objective is that of the clustering that is returned. The trace has it after every iteration of messages and then
-/// after every change of exemplars, and it has converged if the last of these stopped because nothing was better.
+/// after every change of exemplars, of the subset if there is one; it has converged if the last of these stopped because
+/// nothing was better.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -268,7 +269,6 @@ impl Cap {
                 Solution::new(exemplars, inside.sets, labels, objective)
             }
         };
-        found.trace.push(found.solution.objective);
         Ok(found)
     }
 

@@ -183,7 +183,8 @@ proptest! {
         let expected = objective(&task, &found, preference);
         prop_assert!((found.diagnostics.objective - expected).abs() <= 1e-5 * expected.abs().max(1.0));
         prop_assert_eq!(found.diagnostics.trace.len() as u64, found.diagnostics.iterations);
-        prop_assert_eq!(found.diagnostics.trace.last(), Some(&found.diagnostics.objective));
+        let of_all = way < 2 || n == 1;
+        prop_assert!(!of_all || found.diagnostics.trace.last() == Some(&found.diagnostics.objective));
     }
 }
 
@@ -436,10 +437,10 @@ fn with_the_papers_preset_others_follow_what_the_subset_inferred() {
 #[test]
 fn a_number_of_singletons_is_reached_even_where_messages_do_not_lead_there() {
     let singletons = |found: &Clustering| found.clusters.iter().filter(|set| set.len() == 1).count();
-    for seed in 0..4 {
-        let values = examples::uniform(30, 3, seed);
+    for seed in 0..2 {
+        let values = examples::uniform(20, 3, seed);
         for degree in [1, 2, 3] {
-            for k in [1, 2, 7, 13, 29, 30] {
+            for k in [1, 2, 7, 19, 20] {
                 // One iteration leads nowhere.
                 let params = Params { max_iter: 1, ..target(k) };
                 let found = found(&task(&values, 3, degree), params);
@@ -466,30 +467,34 @@ fn a_number_of_singletons_that_is_not_reached_is_said() {
 
 #[test]
 fn percentiles_do_not_depend_on_who_may_become_an_exemplar() {
-    let values = examples::uniform(200, 3, 2);
-    let preference = |params: Params| {
-        let found = found(&task(&values, 3, 2), params);
-        found.resolved[0].1.parse::<f64>().unwrap()
-    };
+    let values = examples::uniform(60, 3, 2);
+    let short = || Params { max_iter: 1, finish: Finish::Move, ..Params::default() };
+    let preference = |params: Params| found(&task(&values, 3, 2), params).resolved[0].1.parse::<f64>().unwrap();
+    let of = |text: &str| Params { preference: Preference::Percentile(text.to_owned()), ..short() };
     for text in ["median", "p10"] {
-        let params = Params { preference: Preference::Percentile(text.to_owned()), ..Params::default() };
-        let exact = preference(params.clone());
+        let exact = preference(of(text));
         assert!(exact < 0.0);
-        assert_eq!(preference(Params { candidates: Some(20), ..params }), exact);
+        assert_eq!(preference(Params { candidates: Some(20), ..of(text) }), exact);
     }
-    let default = preference(Params::default());
-    let median = preference(Params {
-        preference: Preference::Percentile("median".to_owned()),
-        candidates: Some(20),
-        ..Params::default()
-    });
-    assert!((default - 0.02 * 200.0 * median).abs() < 1e-9 * default.abs());
+    let (default, median) = (preference(short()), preference(of("median")));
+    assert!((default - 0.02 * 60.0 * median).abs() < 1e-9 * default.abs());
+    // Of more examples than that some are compared, and say nearly the same.
+    let many = examples::uniform(2500, 2, 3);
+    let mut distances: Vec<f64> = many
+        .chunks_exact(2)
+        .flat_map(|a| many.chunks_exact(2).map(move |b| f64::from((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2))))
+        .collect();
+    let middle = distances.len() / 2;
+    let expected = -*distances.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let found = found(&task(&many, 2, 1), Params { candidates: Some(3), ..of("median") });
+    let found = found.resolved[0].1.parse::<f64>().unwrap();
+    assert!((found / expected - 1.0).abs() < 0.03, "{found} {expected}");
 }
 
 #[test]
 fn by_default_any_scale_and_number_of_examples_has_its_classes() {
     let (values, truth) = shapes(1.0, 0.1, 0.1, 8);
-    for (unit, times) in [(1.0, 1), (1e-3, 1), (1e4, 1), (1.0, 3)] {
+    for (unit, times) in [(1.0, 1), (1e-3, 1), (1e4, 1), (1.0, 2)] {
         let values: Vec<f32> = values.iter().map(|value| value * unit).collect();
         // Copies that differ a little.
         let copies =
