@@ -204,12 +204,12 @@ impl Setting {
     ) -> Result<End> {
         if self.finish == Finish::Choices {
             let solution = examples.chosen(&run.choices)?;
-            return Ok(End { solution, settled: run.converged, exhausted: false });
+            return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
         }
         let solution = examples.refine(run.exemplars.clone())?;
         let asked = self.finish == Finish::Exchange;
         if !asked || examples.degree() == 1 && wanted.is_none_or(|k| k == solution.exemplars.len()) {
-            return Ok(End { solution, settled: run.converged, exhausted: false });
+            return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
         }
         Climb::new(examples, candidates, wanted).run(solution, alone, trace)
     }
@@ -327,6 +327,9 @@ impl Setting {
                  `preference`"
             ));
         }
+        if end.unexplored {
+            services.log(Level::Info, "cap did not try all starts for exchanging exemplars, as there are many");
+        }
         let strangers = end.solution.unfaithful();
         if strangers > 0 {
             warn(format!(
@@ -343,5 +346,52 @@ impl Setting {
         } else if candidates > 1 && found == 1 {
             warn("there is one exemplar for all; raise `preference`".to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_kernels::testing::watcher::Watcher;
+
+    use super::*;
+
+    #[test]
+    fn what_stopped_early_is_said_by_what_it_means_for_the_answer() {
+        let setting = Setting {
+            rule: Rule::Value(-1.0),
+            damping: 0.65,
+            damped: Damped::Responsibilities,
+            max_iter: 9,
+            convergence_iter: 15,
+            fixed_iterations: false,
+            finish: Finish::Exchange,
+        };
+        let lines = |converged, settled, exhausted, sets: usize| {
+            let host = Watcher::new(usize::MAX);
+            let run = Run {
+                exemplars: vec![0, 1],
+                choices: Sets::default(),
+                converged,
+                undecided: false,
+                trace: Vec::new(),
+            };
+            let sets: Sets = (0..sets as u32).map(|at| [at]).collect();
+            let solution = Solution::new(vec![0, 1], sets, vec![0, 1, 1], 0.0);
+            let end = End { solution, settled, exhausted, unexplored: false };
+            setting.warn(&run, &end, (3, 3), &Services { host: &host, ..Services::none() });
+            host.lines.into_inner().unwrap()
+        };
+        assert_eq!(lines(true, true, false, 2), []);
+        let mended = "cap did not converge in 9 iterations; its exemplars were exchanged until none was better";
+        assert_eq!(lines(false, true, false, 2), [(Level::Info, mended.to_owned())]);
+        let warned = |lines: Vec<(Level, String)>, texts: &[&str]| {
+            assert_eq!(lines.len(), texts.len(), "{lines:?}");
+            let holds =
+                |((level, line), text): (&(Level, String), &&str)| *level == Level::Warn && line.contains(text);
+            assert!(lines.iter().zip(texts).all(holds), "{lines:?}");
+        };
+        warned(lines(false, false, false, 2), &["did not converge in 9 iterations; raise `damping`"]);
+        warned(lines(true, false, true, 2), &["after 2^36 multiplications"]);
+        warned(lines(true, false, false, MOST_SETS + 1), &["more than 65536 compositions"]);
     }
 }
