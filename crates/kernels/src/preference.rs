@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Preference {
     /// This similarity.
     Value(f64),
-    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`; or `"column"`,
-    /// what the data says of each example.
+    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`; `"column"`, what
+    /// the data says of each example; or `"auto"`, whatever the method finds suitable.
     Percentile(String),
     /// Whatever leads to a number of clusters.
     Target(Target),
@@ -63,6 +63,8 @@ pub enum Rule {
     MedianPerExample(f64),
     /// Of every example what the data says.
     Column,
+    /// Found by the method.
+    Auto,
 }
 
 impl Default for Preference {
@@ -80,7 +82,7 @@ impl Preference {
     pub fn rule(&self) -> Result<Rule> {
         let wrong = |found: &dyn std::fmt::Display| {
             let text = format!(
-                "must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+                "must be \"auto\", a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
                  {{ k = … }}, {{ per_example = … }} or {{ median_per_example = … }} above 0, found {found}"
             );
             Error::parameter("preference", text)
@@ -100,6 +102,7 @@ impl Preference {
             }
             Self::MedianPerExample(MedianPerExample { median_per_example }) => Err(wrong(median_per_example)),
             Self::Percentile(text) if text == "column" => Ok(Rule::Column),
+            Self::Percentile(text) if text == "auto" => Ok(Rule::Auto),
             Self::Percentile(text) if text == "median" => Ok(Rule::Percentile(50.0)),
             Self::Percentile(text) => text
                 .strip_prefix('p')
@@ -190,6 +193,7 @@ mod tests {
         assert_eq!(of_median(0.02), Ok(Rule::MedianPerExample(0.02)));
         assert!(of_median(0.0).unwrap_err().to_string().ends_with("above 0, found 0"));
         assert_eq!(rule("column"), Ok(Rule::Column));
+        assert_eq!(rule("auto"), Ok(Rule::Auto));
         for (text, percent) in [("p0", 0.0), ("p10", 10.0), ("p99.5", 99.5), ("p100", 100.0)] {
             assert_eq!(rule(text), Ok(Rule::Percentile(percent)));
         }
@@ -213,7 +217,7 @@ mod tests {
     fn other_texts_are_refused_with_what_would_do() {
         assert_eq!(
             rule("p101").unwrap_err().to_string(),
-            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+            "`preference` must be \"auto\", a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
              { k = … }, { per_example = … } or { median_per_example = … } above 0, found \"p101\""
         );
         for text in ["", "p", "p-1", "p1e1", "pnan", "10", "Median", "p 10", "p1.2.3"] {

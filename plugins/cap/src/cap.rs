@@ -14,7 +14,7 @@ use compflow_api::{
     register,
 };
 use compflow_kernels::points::Points;
-use compflow_kernels::preference::{MedianPerExample, Preference, Rule};
+use compflow_kernels::preference::{Preference, Rule};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -27,10 +27,6 @@ use crate::messages::Damped;
 use crate::order::Sorted;
 use crate::run::{Finish, Found, Setting};
 use crate::solution::{Examples, Solution, rows_of};
-
-/// What an exemplar costs if nothing is said, as a share of the median distance per example: docs/cap.md has what it was
-/// tried on.
-const SHARE: f64 = 0.02;
 
 /// Compositional affinity propagation: finds exemplars among the examples, and which examples belong to unions of
 /// several of them.
@@ -48,9 +44,10 @@ const SHARE: f64 = 0.02;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How gladly an example becomes an exemplar: `{ median_per_example = 0.02 }`, so many times the median similarity,
-    /// multiplied with the number of examples that pass messages; a similarity; `{ per_example = -0.013 }`, multiplied
-    /// likewise; `{ k = 5 }` for that many singletons; `"median"` or a percentile such as `"p10"` of the similarities of all
+    /// How gladly an example becomes an exemplar: `"auto"`, 0.02 times the median similarity for every example that passes
+    /// messages, but no lower than what the examples of an exemplar are away from their sets on average, down to a tenth of
+    /// it; `{ median_per_example = 0.02 }`, just that; a similarity; `{ per_example = -0.013 }`, multiplied with the number of
+    /// these examples; `{ k = 5 }` for that many singletons; `"median"` or a percentile such as `"p10"` of the similarities of all
     /// examples to each other (those with themselves, 0, included), which gives far more singletons; or `"column"` for what
     /// the data's column `preference` says of each example.
     pub preference: Preference,
@@ -86,7 +83,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            preference: Preference::MedianPerExample(MedianPerExample { median_per_example: SHARE }),
+            preference: Preference::Percentile("auto".to_owned()),
             damping: 0.65,
             damped: Damped::Responsibilities,
             max_iter: 200,
@@ -276,9 +273,11 @@ impl Cap {
     fn clustering(&self, found: Found, rows: &[u32]) -> Clustering {
         let preference = match self.setting.rule {
             Rule::Value(_) | Rule::Column => None,
-            Rule::Percentile(_) | Rule::Clusters(_) | Rule::PerExample(_) | Rule::MedianPerExample(_) => {
-                found.preferences.first().copied().filter(|_| found.follows)
-            }
+            Rule::Auto
+            | Rule::Percentile(_)
+            | Rule::Clusters(_)
+            | Rule::PerExample(_)
+            | Rule::MedianPerExample(_) => found.preferences.first().copied().filter(|_| found.follows),
         };
         let mut clustering = clustering(found, rows);
         if let Some(preference) = preference {

@@ -48,8 +48,8 @@
 //!
 //! - A cluster is where one example lies, and unions are composed of several such examples, with the noise of each.
 //!   Methods that average (`ckm`) come nearer to the truth the more examples there are.
-//! - The preference decides how many singletons there are, and no value suits all data. Its default was tried for up to
-//!   20 singletons: it finds too few of more than about 15, and one or two too many where classes overlap widely.
+//! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three too
+//!   many where classes overlap widely, and far too few where there are more than about 20 (half of 30).
 //! - Compositions cost nothing. With some exemplars too many, their unions reach nearly everywhere, and examples between two
 //!   classes become unions of others.
 //! - A class that never occurs alone has no exemplar. Nor is there an outlier: everybody belongs somewhere.

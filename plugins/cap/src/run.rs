@@ -19,6 +19,13 @@ use crate::solution::{Examples, Solution};
 
 /// Noise against ties, as a share of the mean distance: a hundred times the last digit of f32.
 const NOISE: f64 = 1e-5;
+/// What an exemplar costs at most if nothing is said, as a share of the median distance per example: docs/cap.md has what
+/// it was tried on.
+pub(crate) const SHARE: f64 = 0.02;
+/// One in so many of that is what it costs at least.
+const CHEAPEST: f64 = 10.0;
+/// How often that is found out, at most.
+const ROUNDS: usize = 5;
 /// Below this many similarities, starting threads is not worth it.
 const TINY: u64 = 1 << 14;
 
@@ -75,6 +82,27 @@ struct Run {
     trace: Vec<f64>,
 }
 
+/// A solution for some preferences, and how it was found.
+struct Attempt {
+    run: Run,
+    end: End,
+    /// In the user's units.
+    preferences: Vec<f64>,
+    trace: Vec<f64>,
+}
+
+impl Attempt {
+    /// The distances of all examples from their sets, times the members that a set has on average: what exemplars have
+    /// distances from theirs, in the user's units.
+    fn spread(&self) -> f64 {
+        let Solution { exemplars, sets, labels, objective, .. } = &self.end.solution;
+        let own = exemplars.iter().zip(0..).filter(|&(&row, at)| labels[row as usize] == at);
+        let paid: f64 = own.map(|(&row, _)| self.preferences[row as usize]).sum();
+        let members: usize = labels.iter().map(|&label| sets[label as usize].len()).sum();
+        (paid - objective) * members as f64 / labels.len() as f64
+    }
+}
+
 impl Setting {
     /// Clusters all examples of a task; only `candidates` of them may become exemplars.
     pub(crate) fn solve(&self, task: &Task<'_>, candidates: usize, services: &Services<'_>) -> Result<Found> {
@@ -106,19 +134,21 @@ impl Setting {
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Found> {
-        let n = similarities.len();
-        let mean_distance = similarities.mean_distance();
-        let mut preferences = match self.rule {
+        let (n, candidates) = (similarities.len(), similarities.columns.len());
+        let of_median = |share: f64| {
+            let median = similarities.percentile(50.0, services)?;
+            // If most examples are equal, the others still cost something.
+            let typical = if median < 0.0 { median } else { -similarities.mean_distance() };
+            Ok::<_, Error>(share * typical * n as f64)
+        };
+        let preferences = match self.rule {
+            Rule::Auto => vec![of_median(SHARE)?; n],
             Rule::Value(value) => vec![similarities.convert(value); n],
             Rule::PerExample(value) => vec![similarities.convert(value * n as f64); n],
             Rule::Percentile(percent) => vec![similarities.percentile(percent, services)?; n],
-            Rule::MedianPerExample(share) => {
-                let median = similarities.percentile(50.0, services)?;
-                // If most examples are equal, the others still cost something.
-                let typical = if median < 0.0 { median } else { -mean_distance };
-                vec![share * typical * n as f64; n]
-            }
-            Rule::Clusters(_) => Vec::new(),
+            Rule::MedianPerExample(share) => vec![of_median(share)?; n],
+            // To be found.
+            Rule::Clusters(_) => vec![0.0; n],
             Rule::Column => {
                 let given = task.preferences.ok_or_else(|| {
                     Error::parameter("preference", "= \"column\", but the data's `columns` name no `preference`")
@@ -126,15 +156,59 @@ impl Setting {
                 given.iter().map(|value| similarities.convert(f64::from(*value))).collect()
             }
         };
+        let attempt = |preferences: Vec<f64>, progress: (usize, usize)| {
+            self.attempt(task, similarities, preferences, progress, workers, services)
+        };
+        let rounds = if self.rule == Rule::Auto { ROUNDS } else { 1 };
+        let lowest = preferences[0];
+        let mut last = attempt(preferences, (0, rounds * self.max_iter))?;
+        for round in 1..rounds {
+            // What its examples are away from their sets, on average, is more than an exemplar that splits them can gain.
+            let solution = &last.end.solution;
+            let dearest = -similarities.convert(last.spread() / solution.exemplars.len() as f64);
+            let preference = dearest.clamp(lowest, lowest / CHEAPEST);
+            let (before, count) = (similarities.convert(last.preferences[0]), solution.exemplars.len());
+            if preference <= before * (1.0 - NOISE) {
+                break;
+            }
+            last = attempt(vec![preference; n], (round * self.max_iter, rounds * self.max_iter))?;
+            if last.end.solution.exemplars.len() == count {
+                break;
+            }
+        }
+        self.warn(&last.run, &last.end, (n, candidates), services);
+        let Attempt { run, end, preferences, trace } = last;
+        let wanted = self.wanted();
+        let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && similarities.mean_distance() > 0.0;
+        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+    }
+
+    /// How many exemplars there shall be.
+    fn wanted(&self) -> Option<usize> {
+        match self.rule {
+            Rule::Clusters(k) => Some(k),
+            _ => None,
+        }
+    }
+
+    /// Passes messages with these preferences, and makes a solution of them.
+    fn attempt(
+        &self,
+        task: &Task<'_>,
+        similarities: &Similarities,
+        mut preferences: Vec<f64>,
+        progress: (usize, usize),
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Attempt> {
+        let n = similarities.len();
+        let mean_distance = similarities.mean_distance();
         let run = if similarities.columns.len() == 1 || mean_distance == 0.0 {
             // Without differences there is nothing to send, and anybody may be an exemplar.
             let columns = &similarities.columns;
-            let exemplars = match self.rule {
-                Rule::Clusters(k) => {
-                    preferences = vec![0.0; n];
-                    columns[..k].to_vec()
-                }
-                _ => {
+            let exemplars = match self.wanted() {
+                Some(k) => columns[..k].to_vec(),
+                None => {
                     let best = columns.iter().copied().reduce(|best, row| {
                         if preferences[row as usize] > preferences[best as usize] { row } else { best }
                     });
@@ -144,7 +218,7 @@ impl Setting {
                     exemplars
                 }
             };
-            let own = |row: u32| if exemplars.contains(&row) { row } else { exemplars[0] };
+            let own = |row: u32| if exemplars.binary_search(&row).is_ok() { row } else { exemplars[0] };
             let choices = Sets::singletons(&(0..n as u32).map(own).collect::<Vec<u32>>());
             Run { exemplars, choices, converged: true, undecided: false, trace: Vec::new() }
         } else {
@@ -152,34 +226,21 @@ impl Setting {
             rng.set_stream(1);
             let mut noise = || (-NOISE * mean_distance * rng.random::<f64>()) as f32;
             let noise: Vec<f32> = similarities.columns.iter().map(|_| noise()).collect();
-            match self.rule {
-                Rule::Clusters(k) => {
+            match self.wanted() {
+                Some(k) => {
                     let (run, preference) = self.search(k, similarities, &noise, workers, services)?;
                     preferences = vec![preference; n];
                     run
                 }
-                _ => self.run(
-                    similarities,
-                    &preferences,
-                    &noise,
-                    self.damping,
-                    workers,
-                    services,
-                    (0, self.max_iter),
-                )?,
+                None => self.run(similarities, &preferences, &noise, self.damping, workers, services, progress)?,
             }
         };
         let alone = similarities.columns[similarities.most_central(&preferences)];
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
         let mut trace: Vec<f64> = run.trace.iter().map(|net| similarities.restore(*net)).collect();
-        let wanted = match self.rule {
-            Rule::Clusters(k) => Some(k),
-            _ => None,
-        };
-        let mut end = self.finish(&examples, &run, &similarities.columns, alone, wanted, &mut trace)?;
-        let (found, candidates) = (end.solution.exemplars.len(), similarities.columns.len());
-        end.settled &= wanted.is_none_or(|k| k == found);
+        let mut end = self.finish(&examples, &run, &similarities.columns, alone, &mut trace)?;
+        end.settled &= self.wanted().is_none_or(|k| k == end.solution.exemplars.len());
         if self.finish == Finish::Choices {
             // The same, but for rounding.
             trace.pop();
@@ -187,9 +248,7 @@ impl Setting {
         if trace.last() != Some(&end.solution.objective) {
             trace.push(end.solution.objective);
         }
-        self.warn(&run, &end, (n, candidates), services);
-        let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && mean_distance > 0.0;
-        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+        Ok(Attempt { run, end, preferences, trace })
     }
 
     /// From the messages to the solution.
@@ -199,9 +258,9 @@ impl Setting {
         run: &Run,
         candidates: &[u32],
         alone: u32,
-        wanted: Option<usize>,
         trace: &mut Vec<f64>,
     ) -> Result<End> {
+        let wanted = self.wanted();
         if self.finish == Finish::Choices {
             let solution = examples.chosen(&run.choices)?;
             return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use compflow_api::{Composer, Distance, ForeignClusterer, Registration, Services, Sets, Shape};
-use compflow_kernels::preference::{PerExample, Target};
+use compflow_kernels::preference::{MedianPerExample, PerExample, Target};
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
 use compflow_kernels::testing::watcher::Watcher;
@@ -476,8 +476,9 @@ fn percentiles_do_not_depend_on_who_may_become_an_exemplar() {
         assert!(exact < 0.0);
         assert_eq!(preference(Params { candidates: Some(20), ..of(text) }), exact);
     }
-    let (default, median) = (preference(short()), preference(of("median")));
-    assert!((default - 0.02 * 60.0 * median).abs() < 1e-9 * default.abs());
+    let share = |share| Preference::MedianPerExample(MedianPerExample { median_per_example: share });
+    let (shared, median) = (preference(Params { preference: share(0.02), ..short() }), preference(of("median")));
+    assert!((shared - 0.02 * 60.0 * median).abs() < 1e-9 * shared.abs());
     // Of more examples than that some are compared, and say nearly the same.
     let many = examples::uniform(2500, 2, 3);
     let mut distances: Vec<f64> = many
@@ -489,6 +490,26 @@ fn percentiles_do_not_depend_on_who_may_become_an_exemplar() {
     let found = found(&task(&many, 2, 1), Params { candidates: Some(3), ..of("median") });
     let found = found.resolved[0].1.parse::<f64>().unwrap();
     assert!((found / expected - 1.0).abs() < 0.03, "{found} {expected}");
+}
+
+#[test]
+fn by_default_an_exemplar_costs_a_share_of_the_median_or_what_its_examples_are_away_but_never_below_a_tenth() {
+    let price = |values: &[f32], preference: Preference| {
+        let found = found(&task(values, 3, 2), Params { preference, ..Params::default() });
+        (-found.resolved[0].1.parse::<f64>().unwrap(), found)
+    };
+    let share = || Preference::MedianPerExample(MedianPerExample { median_per_example: 0.02 });
+    let auto = || Params::default().preference;
+    // Wide classes, narrow ones, and ones that are hardly wider than a point.
+    let [wide, narrow, points] = [0.3, 0.1, 1e-3].map(|noise| shapes(1.0, noise, noise, 8).0);
+    assert_eq!(price(&wide, auto()).0, price(&wide, share()).0);
+    let ((most, _), (lower, found)) = (price(&narrow, share()), price(&narrow, auto()));
+    let distances = -found.diagnostics.objective - 3.0 * lower;
+    let members: usize = found.assignments.iter().map(<[u32]>::len).sum();
+    let away = distances * members as f64 / 80.0 / 3.0;
+    assert!(lower < most && (lower / away - 1.0).abs() < 1e-3, "{most} {lower} {away}");
+    let ((most, _), (least, _)) = (price(&points, share()), price(&points, auto()));
+    assert!((10.0 * least / most - 1.0).abs() < 1e-6, "{most} {least}");
 }
 
 #[test]
@@ -690,7 +711,7 @@ fn works_across_the_boundary() {
         refused(r#"{"subset": 2, "candidates": 2}"#),
         "`subset` and `candidates` exclude each other, found both"
     );
-    assert!(refused(r#"{"preference": "low"}"#).starts_with("`preference` must be a finite number, "));
+    assert!(refused(r#"{"preference": "low"}"#).starts_with("`preference` must be \"auto\", a finite number, "));
     assert!(refused(r#"{"preset": "mine"}"#).contains(r#"`preset` must be "paper" or "authors-code""#));
     let many = ForeignClusterer::try_from(create(r#"{"preference": {"k": 61}}"#, u64::MAX).unwrap()).unwrap();
     assert_eq!(
