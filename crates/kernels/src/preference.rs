@@ -10,13 +10,15 @@ use serde::{Deserialize, Serialize};
 pub enum Preference {
     /// This similarity.
     Value(f64),
-    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`; or `"column"`,
-    /// what the data says of each example.
+    /// Where it stands among the similarities of all pairs: `"median"`, or a percentile such as `"p10"`; `"column"`, what
+    /// the data says of each example; or `"auto"`, whatever the method finds suitable.
     Percentile(String),
     /// Whatever leads to a number of clusters.
     Target(Target),
     /// A similarity for every example that is clustered.
     PerExample(PerExample),
+    /// A share of the median similarity for every example that is clustered.
+    MedianPerExample(MedianPerExample),
 }
 
 /// The number of clusters to be reached.
@@ -37,6 +39,15 @@ pub struct PerExample {
     pub per_example: f64,
 }
 
+/// A preference that grows with the data and does not depend on its scale.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MedianPerExample {
+    /// What is multiplied with the median similarity and with the number of examples.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub median_per_example: f64,
+}
+
 /// A preference whose text has been read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -48,8 +59,12 @@ pub enum Rule {
     Clusters(usize),
     /// This similarity times the number of examples.
     PerExample(f64),
+    /// This times the median similarity times the number of examples.
+    MedianPerExample(f64),
     /// Of every example what the data says.
     Column,
+    /// Found by the method.
+    Auto,
 }
 
 impl Default for Preference {
@@ -67,8 +82,8 @@ impl Preference {
     pub fn rule(&self) -> Result<Rule> {
         let wrong = |found: &dyn std::fmt::Display| {
             let text = format!(
-                "must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
-                 {{ k = … }} or {{ per_example = … }}, found {found}"
+                "must be \"auto\", a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+                 {{ k = … }}, {{ per_example = … }} or {{ median_per_example = … }} above 0, found {found}"
             );
             Error::parameter("preference", text)
         };
@@ -80,7 +95,14 @@ impl Preference {
                 Ok(Rule::PerExample(*per_example))
             }
             Self::PerExample(PerExample { per_example }) => Err(wrong(per_example)),
+            Self::MedianPerExample(MedianPerExample { median_per_example: share })
+                if share.is_finite() && *share > 0.0 =>
+            {
+                Ok(Rule::MedianPerExample(*share))
+            }
+            Self::MedianPerExample(MedianPerExample { median_per_example }) => Err(wrong(median_per_example)),
             Self::Percentile(text) if text == "column" => Ok(Rule::Column),
+            Self::Percentile(text) if text == "auto" => Ok(Rule::Auto),
             Self::Percentile(text) if text == "median" => Ok(Rule::Percentile(50.0)),
             Self::Percentile(text) => text
                 .strip_prefix('p')
@@ -166,7 +188,12 @@ mod tests {
         assert_eq!(Preference::Target(Target { k: 5 }).rule(), Ok(Rule::Clusters(5)));
         let per_example = -2.0 / 150.0;
         assert_eq!(Preference::PerExample(PerExample { per_example }).rule(), Ok(Rule::PerExample(per_example)));
+        let of_median =
+            |share| Preference::MedianPerExample(MedianPerExample { median_per_example: share }).rule();
+        assert_eq!(of_median(0.02), Ok(Rule::MedianPerExample(0.02)));
+        assert!(of_median(0.0).unwrap_err().to_string().ends_with("above 0, found 0"));
         assert_eq!(rule("column"), Ok(Rule::Column));
+        assert_eq!(rule("auto"), Ok(Rule::Auto));
         for (text, percent) in [("p0", 0.0), ("p10", 10.0), ("p99.5", 99.5), ("p100", 100.0)] {
             assert_eq!(rule(text), Ok(Rule::Percentile(percent)));
         }
@@ -190,8 +217,8 @@ mod tests {
     fn other_texts_are_refused_with_what_would_do() {
         assert_eq!(
             rule("p101").unwrap_err().to_string(),
-            "`preference` must be a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
-             { k = … } or { per_example = … }, found \"p101\""
+            "`preference` must be \"auto\", a finite number, \"median\", a percentile from \"p0\" to \"p100\", \"column\", \
+             { k = … }, { per_example = … } or { median_per_example = … } above 0, found \"p101\""
         );
         for text in ["", "p", "p-1", "p1e1", "pnan", "10", "Median", "p 10", "p1.2.3"] {
             assert!(rule(text).unwrap_err().to_string().ends_with(&format!("found {text:?}")), "{text}");

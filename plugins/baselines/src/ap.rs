@@ -115,6 +115,9 @@ impl Component for Ap {
             let text = "= \"column\" is for `cap`; with degree 1 it is affinity propagation";
             return Err(Error::parameter("preference", text));
         }
+        if rule == Rule::Auto {
+            return Err(Error::parameter("preference", "= \"auto\" is for `cap`; \"median\" would do"));
+        }
         Ok(Self { rule, damping, max_iter, convergence_iter })
     }
 }
@@ -247,8 +250,9 @@ impl Ap {
             Rule::Value(value) => Ok(convert(value)),
             Rule::PerExample(value) => Ok(convert(value * similarities.len() as f64)),
             Rule::Percentile(percent) => Ok(similarities.percentile(percent)),
+            Rule::MedianPerExample(share) => Ok(share * similarities.percentile(50.0) * similarities.len() as f64),
             Rule::Clusters(k) => Err(k),
-            Rule::Column => unreachable!("refused when it was made"),
+            Rule::Column | Rule::Auto => unreachable!("refused when it was made"),
         }
     }
 

@@ -10,8 +10,8 @@
 mod tests;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Result, Services, Sets, Shape,
-    Task, register,
+    Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Result, Services, Shape, Task,
+    register,
 };
 use compflow_kernels::points::Points;
 use compflow_kernels::preference::{Preference, Rule};
@@ -21,16 +21,12 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compositions::count_sets;
+use crate::approach::{Approach, by_cost};
 use crate::memory::Size;
-use crate::run::{Found, Setting};
-use crate::solution::{Examples, Solution};
-
-/// So many similarities are compared if nothing is said: 1,587 examples with pairs, 330 with triples.
-const EXACT: u64 = 2_000_000_000;
-/// How many candidates there are if there are more similarities than that: it measures better than a subset, see
-/// docs/cap.md.
-const CANDIDATES: usize = 150;
+use crate::messages::Damped;
+use crate::order::Sorted;
+use crate::run::{Finish, Found, Setting};
+use crate::solution::{Examples, Solution, rows_of};
 
 /// Compositional affinity propagation: finds exemplars among the examples, and which examples belong to unions of
 /// several of them.
@@ -39,19 +35,28 @@ const CANDIDATES: usize = 150;
 /// space; the composer says where a composition lies. The exemplars are those that make the sum of all these
 /// similarities (minus distances) highest, of which the preference is each exemplar's own: it is what a further
 /// exemplar costs, while compositions are free. As it is paid once per exemplar while the others are summed up over all
-/// examples, a number that is right for some examples is too high for more of them; `{ per_example = … }` is not.
+/// examples, a number that is right for some examples is too high for more of them; `{ per_example = … }` is not, and
+/// `{ median_per_example = … }` is right for other scales as well.
+///
+/// The objective is that of the clustering that is returned. The trace has it after every iteration of messages and then
+/// after every change of exemplars, of the subset if there is one; it has converged if the last of these stopped because
+/// nothing was better.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of the
-    /// similarities of all examples to each other (those with themselves, 0, included), `{ k = 5 }` to search for what
-    /// gives that many singletons, `{ per_example = -0.013 }`, which is multiplied with the number of examples that pass
-    /// messages, or `"column"` for what the data's column `preference` says of each example.
+    /// How gladly an example becomes an exemplar: `"auto"`, 0.02 times the median similarity for every example that passes
+    /// messages, but no lower than what the examples of an exemplar are away from their sets on average, down to a tenth of
+    /// it; `{ median_per_example = 0.02 }`, just that; a similarity; `{ per_example = -0.013 }`, multiplied with the number of
+    /// these examples; `{ k = 5 }` for that many singletons; `"median"` or a percentile such as `"p10"` of the similarities of all
+    /// examples to each other (those with themselves, 0, included), which gives far more singletons; or `"column"` for what
+    /// the data's column `preference` says of each example.
     pub preference: Preference,
     /// How much of a message is kept in an iteration. With a number of singletons as `preference`, it is raised up to
     /// 0.95 where messages oscillate.
     #[schemars(extend("minimum" = 0.0, "exclusiveMaximum" = 1.0))]
     pub damping: f64,
+    /// What of the messages is damped.
+    pub damped: Damped,
     /// Iterations at most. With a number of singletons as `preference`, for each of up to 20 preferences tried.
     #[schemars(range(min = 1))]
     pub max_iter: usize,
@@ -60,9 +65,8 @@ pub struct Params {
     pub convergence_iter: usize,
     /// Whether all `max_iter` iterations are done, converged or not.
     pub fixed_iterations: bool,
-    /// Whether exemplars are taken away, added, moved and exchanged after the last message, for as long as that raises the
-    /// objective; otherwise each only moves once within its cluster. Never with degree 1.
-    pub exchange: bool,
+    /// What is done after the last message.
+    pub finish: Finish,
     /// Clusters so many examples, drawn at random, and then gives every example a composition of their exemplars.
     #[schemars(range(min = 1))]
     pub subset: Option<usize>,
@@ -79,12 +83,13 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            preference: Preference::default(),
+            preference: Preference::Percentile("auto".to_owned()),
             damping: 0.65,
+            damped: Damped::Responsibilities,
             max_iter: 200,
             convergence_iter: 15,
             fixed_iterations: false,
-            exchange: true,
+            finish: Finish::Exchange,
             subset: None,
             extension: Extension::NearestExemplar,
             candidates: None,
@@ -98,11 +103,14 @@ impl Default for Params {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// As in the paper.
-    #[schemars(extend("values" = { "damping": 0.65, "extension": "nearest-exemplar", "exchange": false }))]
+    #[schemars(extend("values" = {
+        "damping": 0.65, "damped": "clipped", "finish": "choices", "extension": "nearest-inferred"
+    }))]
     Paper,
     /// As in the authors' code.
     #[schemars(extend("values" = {
-        "damping": 0.85, "max_iter": 60, "fixed_iterations": true, "extension": "nearest-member", "exchange": false
+        "damping": 0.85, "damped": "clipped", "max_iter": 60, "fixed_iterations": true, "finish": "choices",
+        "extension": "nearest-member"
     }))]
     AuthorsCode,
 }
@@ -111,8 +119,10 @@ pub enum Preset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extension {
-    /// The nearest composition of exemplars.
+    /// The nearest of all compositions of exemplars.
     NearestExemplar,
+    /// The nearest composition that an example of the subset has.
+    NearestInferred,
     /// The composition of the nearest example of the subset.
     NearestMember,
 }
@@ -129,14 +139,6 @@ pub struct Cap {
 }
 register!(clusterer Cap);
 
-/// Who passes messages, and who may become an exemplar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Approach {
-    Exact,
-    Subset(usize),
-    Candidates(usize),
-}
-
 impl Component for Cap {
     const NAME: &'static str = "cap";
     const SUMMARY: &'static str = "compositional affinity propagation: exemplars, and unions of exemplars";
@@ -150,10 +152,11 @@ impl Component for Cap {
         let setting = Setting {
             rule: params.preference.rule()?,
             damping: params.damping,
+            damped: params.damped,
             max_iter: params.max_iter,
             convergence_iter: params.convergence_iter,
             fixed_iterations: params.fixed_iterations,
-            exchange: params.exchange,
+            finish: params.finish,
         };
         let Params { extension, subset, candidates, .. } = params;
         Ok(Self { setting, extension, subset, candidates, budget: services.memory })
@@ -167,11 +170,12 @@ impl Clusterer for Cap {
             let size = Size { rows, candidates, dim, degree };
             size.memory(size.kept(self.budget))
         };
-        Ok(match self.approach(rows, degree) {
+        let passing = match self.approach(shape) {
             Approach::Exact => size(rows, rows),
             Approach::Candidates(m) => size(rows, m),
             Approach::Subset(m) => size(m, m).saturating_add(extension_memory(rows, dim)),
-        })
+        };
+        Ok(passing.saturating_add(Sorted::memory(rows, dim)))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -180,38 +184,39 @@ impl Clusterer for Cap {
             services
                 .log(Level::Info, format!("compositions have at most {n} members, as there are no more examples"));
         }
-        match self.approach(n, task.degree) {
-            Approach::Exact => Ok(self.clustering(self.setting.solve(task, n, services)?)),
+        let sorted = Sorted::new(task);
+        let task = &sorted.task(task);
+        let found = match self.approach(task.shape()) {
+            Approach::Exact => self.setting.solve(task, n, services)?,
             Approach::Candidates(m) => {
                 if self.candidates.is_none() {
                     let text = format!("cap takes {m} of the {n} examples as `candidates`, as there are many");
                     services.log(Level::Warn, text);
                 }
-                Ok(self.clustering(self.setting.solve(task, m, services)?))
+                self.setting.solve(task, m, services)?
             }
-            Approach::Subset(m) => self.extend(m, task, services),
-        }
+            Approach::Subset(m) => self.extend(m, task, services)?,
+        };
+        Ok(self.clustering(found, &sorted.rows))
     }
 }
 
 impl Cap {
-    fn approach(&self, n: usize, degree: usize) -> Approach {
+    fn approach(&self, shape: Shape) -> Approach {
+        let Shape { rows: n, dim, degree } = shape;
         match (self.subset, self.candidates) {
             (Some(m), _) if m < n => Approach::Subset(m),
             (_, Some(m)) if m < n => Approach::Candidates(m),
-            (None, None) if count_sets(n, degree).saturating_mul(n as u64) > EXACT => {
-                let enough = match self.setting.rule {
-                    Rule::Clusters(k) => k.saturating_mul(2).max(CANDIDATES),
-                    _ => CANDIDATES,
-                };
-                Approach::Candidates(enough.min(n))
+            (None, None) => {
+                let wanted = if let Rule::Clusters(k) = self.setting.rule { k } else { 0 };
+                by_cost(n, dim, degree, wanted)
             }
             _ => Approach::Exact,
         }
     }
 
     /// Clusters `m` examples, and gives every other a composition of their exemplars.
-    fn extend(&self, m: usize, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+    fn extend(&self, m: usize, task: &Task<'_>, services: &Services<'_>) -> Result<Found> {
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
         rng.set_stream(2);
@@ -236,6 +241,22 @@ impl Cap {
         let exemplars: Vec<u32> = inside.exemplars.iter().map(|&at| drawn[at as usize]).collect();
         found.solution = match self.extension {
             Extension::NearestExemplar => examples.assign(exemplars)?,
+            Extension::NearestInferred => {
+                let mut used = inside.labels.clone();
+                used.sort_unstable();
+                used.dedup();
+                let set = |at: usize| rows_of(&inside.sets[used[at] as usize], &exemplars);
+                let mut labels: Vec<u32> =
+                    examples.nearest(used.len(), set)?.iter().map(|&(_, at)| used[at as usize]).collect();
+                // Whoever chose itself is nearest to itself, rounding aside.
+                for ((&row, &at), own) in exemplars.iter().zip(&inside.exemplars).zip(0..) {
+                    if inside.labels[at as usize] == own {
+                        labels[row as usize] = own;
+                    }
+                }
+                let objective = examples.objective(&exemplars, &inside.sets, &labels)?;
+                Solution::new(exemplars, inside.sets, labels, objective)
+            }
             Extension::NearestMember => {
                 let members = examples.nearest(m, |at| vec![drawn[at]])?;
                 let mut labels: Vec<u32> = members.iter().map(|&(_, at)| inside.labels[at as usize]).collect();
@@ -245,16 +266,20 @@ impl Cap {
                 Solution::new(exemplars, inside.sets, labels, objective)
             }
         };
-        Ok(self.clustering(found))
+        Ok(found)
     }
 
-    /// The clustering, with the preference if it was found.
-    fn clustering(&self, found: Found) -> Clustering {
+    /// The clustering, with the preference if it was found; `rows` are those of the sorted examples.
+    fn clustering(&self, found: Found, rows: &[u32]) -> Clustering {
         let preference = match self.setting.rule {
             Rule::Value(_) | Rule::Column => None,
-            Rule::Percentile(_) | Rule::Clusters(_) | Rule::PerExample(_) => found.preferences.first().copied(),
+            Rule::Auto
+            | Rule::Percentile(_)
+            | Rule::Clusters(_)
+            | Rule::PerExample(_)
+            | Rule::MedianPerExample(_) => found.preferences.first().copied().filter(|_| found.follows),
         };
-        let mut clustering = clustering(found);
+        let mut clustering = clustering(found, rows);
         if let Some(preference) = preference {
             clustering.resolve("preference", preference);
         }
@@ -267,17 +292,30 @@ fn extension_memory(n: usize, dim: usize) -> u64 {
     (n as u64).saturating_mul(8 * dim as u64 + 24)
 }
 
-fn clustering(found: Found) -> Clustering {
+/// Numbers exemplars and examples by their rows.
+fn clustering(found: Found, rows: &[u32]) -> Clustering {
     let Solution { exemplars, sets, labels, objective, .. } = found.solution;
+    let mut by_row: Vec<(u32, usize)> =
+        exemplars.iter().enumerate().map(|(at, &sorted)| (rows[sorted as usize], at)).collect();
+    by_row.sort_unstable();
+    let mut numbers = vec![0; exemplars.len()];
+    by_row.iter().zip(0..).for_each(|(&(_, at), number)| numbers[at] = number);
+    let numbered = |label: u32| {
+        let mut set: Vec<u32> = sets[label as usize].iter().map(|&at| numbers[at as usize]).collect();
+        set.sort_unstable();
+        set
+    };
     let mut used: Vec<u32> = (0..exemplars.len() as u32).chain(labels.iter().copied()).collect();
     used.sort_unstable();
     used.dedup();
-    let clusters: Sets = used.iter().map(|&set| &sets[set as usize]).collect();
-    let rows = |set: &[u32]| set.iter().map(|&at| exemplars[at as usize]).collect();
+    let mut clusters: Vec<Vec<u32>> = used.into_iter().map(numbered).collect();
+    clusters.sort_unstable_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    let mut assigned = vec![0; labels.len()];
+    rows.iter().zip(labels).for_each(|(&row, label)| assigned[row as usize] = label);
     Clustering {
-        assignments: labels.iter().map(|&set| &sets[set as usize]).collect(),
-        exemplars: clusters.iter().map(rows).collect(),
-        clusters,
+        assignments: assigned.into_iter().map(numbered).collect(),
+        exemplars: clusters.iter().map(|set| set.iter().map(|&at| by_row[at as usize].0).collect()).collect(),
+        clusters: clusters.into_iter().collect(),
         diagnostics: Diagnostics {
             iterations: found.trace.len() as u64,
             converged: found.converged,

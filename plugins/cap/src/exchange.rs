@@ -22,6 +22,31 @@ const HELD: usize = 1 << 19;
 const MOST_GO: usize = 4;
 /// What composing a set is taken to cost, in multiplications.
 const COMPOSING: usize = 1 << 12;
+/// Multiplications spent on changing exemplars, at most.
+pub(crate) const WORK: u64 = 1 << 36;
+/// Sets that are held at a time, at most: those of more exemplars are not changed.
+pub(crate) const MOST_SETS: usize = CHUNK * BATCH;
+
+/// The work that may still be done.
+pub(crate) struct Budget {
+    left: u64,
+    /// Whether something was left undone for lack of it.
+    pub(crate) exhausted: bool,
+}
+
+impl Budget {
+    pub(crate) fn new(work: u64) -> Self {
+        Self { left: work, exhausted: false }
+    }
+
+    /// Takes what it costs to compose so many sets and to use each of them, if there is so much.
+    fn spend(&mut self, sets: usize, using: usize) -> bool {
+        let work = (sets as u64).saturating_mul((using + COMPOSING) as u64);
+        let enough = work <= self.left;
+        self.left -= if enough { work } else { 0 };
+        enough
+    }
+}
 
 /// What changes of a solution's exemplars gain.
 pub(crate) struct Changes<'a> {
@@ -38,11 +63,19 @@ pub(crate) struct Changes<'a> {
 impl<'a> Changes<'a> {
     /// Compares all rows with all sets. None if that takes more work than is left, or if there are so many sets that not
     /// all can be held.
-    pub(crate) fn new(examples: &'a Examples<'a>, solution: &'a Solution, left: &mut u64) -> Result<Option<Self>> {
+    pub(crate) fn new(
+        examples: &'a Examples<'a>,
+        solution: &'a Solution,
+        budget: &mut Budget,
+    ) -> Result<Option<Self>> {
         let Solution { exemplars, sets, labels, similarities, .. } = solution;
         let (places, dim) = (examples.degree().min(exemplars.len()), examples.rows().dim);
+        if sets.len() > MOST_SETS {
+            return Ok(None);
+        }
         // Once now, and once more to assign what comes of it.
-        if sets.len() > CHUNK * BATCH || !spend(left, 2 * sets.len(), labels.len() * (dim + places)) {
+        if !budget.spend(2 * sets.len(), labels.len() * (dim + places)) {
+            budget.exhausted = true;
             return Ok(None);
         }
         let mut sets_with: Vec<Vec<u32>> = vec![Vec::new(); exemplars.len()];
@@ -92,18 +125,51 @@ impl<'a> Changes<'a> {
         let exemplars = &self.solution.exemplars;
         let mut worth: Vec<usize> = (0..exemplars.len()).filter(|&at| self.gains[at] > 0.0).collect();
         worth.sort_by(|&a, &b| self.gains[b].total_cmp(&self.gains[a]));
-        let without = |gone: &[usize]| {
-            (0..exemplars.len()).filter(|at| !gone.contains(at)).map(|at| exemplars[at]).collect::<Vec<u32>>()
-        };
         // Each was judged as if the others stayed, so not all may go at once.
         let mut counts = vec![worth.len() / MOST_GO, worth.len().min(1)];
         counts.dedup();
-        counts.into_iter().filter(|&count| count > 0).map(|count| without(&worth[..count])).collect()
+        counts.into_iter().filter(|&count| count > 0).map(|count| self.without(&worth[..count])).collect()
+    }
+
+    /// The exemplars without some of the `many` too many: those that are missed least.
+    pub(crate) fn fewer(&self, many: usize) -> Vec<u32> {
+        let mut order: Vec<usize> = (0..self.gains.len()).collect();
+        order.sort_by(|&a, &b| self.gains[b].total_cmp(&self.gains[a]));
+        self.without(&order[..many.div_ceil(MOST_GO)])
+    }
+
+    fn without(&self, gone: &[usize]) -> Vec<u32> {
+        let exemplars = self.solution.exemplars.iter().enumerate();
+        exemplars.filter(|(at, _)| !gone.contains(at)).map(|(_, &row)| row).collect()
     }
 
     /// The exemplars with another in place of one, or with a `further` one, whatever gains most, if anything does in the
     /// work that is left.
-    pub(crate) fn exchange(&self, candidates: &[u32], further: bool, left: &mut u64) -> Result<Option<Vec<u32>>> {
+    pub(crate) fn exchange(
+        &self,
+        candidates: &[u32],
+        further: bool,
+        budget: &mut Budget,
+    ) -> Result<Option<Vec<u32>>> {
+        let exemplars = self.solution.exemplars.len();
+        self.best(candidates, 0..exemplars + usize::from(further), 0.0, budget)
+    }
+
+    /// The exemplars with the further one that gains most or costs least, if the work that is left is enough to find it.
+    pub(crate) fn further(&self, candidates: &[u32], budget: &mut Budget) -> Result<Option<Vec<u32>>> {
+        let exemplars = self.solution.exemplars.len();
+        self.best(candidates, exemplars..exemplars + 1, f64::NEG_INFINITY, budget)
+    }
+
+    /// The exemplars with another in place of one of those in `leaving`, of which the one behind all stands for nobody;
+    /// what gains most, if it is more than `least`.
+    fn best(
+        &self,
+        candidates: &[u32],
+        leaving: Range<usize>,
+        least: f64,
+        budget: &mut Budget,
+    ) -> Result<Option<Vec<u32>>> {
         let Self { examples, solution: Solution { exemplars, sets, labels, .. }, .. } = self;
         // A newcomer alone, and in every set that has room for it.
         let rooms: Vec<&[u32]> =
@@ -111,8 +177,9 @@ impl<'a> Changes<'a> {
         let work = labels.len() * (examples.rows().dim + exemplars.len());
         // Candidates lie far apart, which exemplars that serve well do not: anybody may come if time allows.
         let mut newcomers: Vec<u32> = (0..labels.len() as u32).collect();
-        if !spend(left, rooms.len().saturating_mul(newcomers.len()), work) {
-            if !spend(left, rooms.len().saturating_mul(candidates.len()), work) {
+        if !budget.spend(rooms.len().saturating_mul(newcomers.len()), work) {
+            if !budget.spend(rooms.len().saturating_mul(candidates.len()), work) {
+                budget.exhausted = true;
                 return Ok(None);
             }
             newcomers = candidates.to_vec();
@@ -134,10 +201,9 @@ impl<'a> Changes<'a> {
                 let rows = first..labels.len().min(first + ROWS);
                 arch.dispatch(Gains { changes: self, rooms: &rooms, vectors: &vectors, rows, gains: &mut gains });
             }
-            let mut best = (0.0, None);
-            for (leaving, gains) in
-                gains.chunks_exact(lanes).enumerate().take(exemplars.len() + usize::from(further))
-            {
+            let mut best = (least, None);
+            for leaving in leaving.clone() {
+                let gains = &gains[leaving * lanes..][..lanes];
                 // As its own exemplar, each has its preference instead of a similarity of 0.
                 let saved = exemplars.get(leaving).map_or(0.0, |&row| -examples.preference(row));
                 for (gain, &newcomer) in gains.iter().zip(newcomers) {
@@ -150,7 +216,7 @@ impl<'a> Changes<'a> {
             Ok(best)
         })?;
         let (_, best) =
-            found.into_iter().fold((0.0, None), |best, next| if next.0 > best.0 { next } else { best });
+            found.into_iter().fold((least, None), |best, next| if next.0 > best.0 { next } else { best });
         Ok(best.map(|(leaving, newcomer)| {
             let mut next = exemplars.clone();
             if leaving < next.len() {
@@ -161,14 +227,6 @@ impl<'a> Changes<'a> {
             next
         }))
     }
-}
-
-/// Takes what it costs to compose so many sets and to use each of them from what is left, if there is so much.
-fn spend(left: &mut u64, sets: usize, using: usize) -> bool {
-    let work = (sets as u64).saturating_mul((using + COMPOSING) as u64);
-    let enough = work <= *left;
-    *left -= if enough { work } else { 0 };
-    enough
 }
 
 /// Adds up by how much each newcomer would raise the similarities of some rows, in place of each exemplar and of nobody.
@@ -250,8 +308,8 @@ mod tests {
             let solution = examples.assign(exemplars.clone()).unwrap();
             let objective = |exemplars: Vec<u32>| examples.assign(exemplars).unwrap().objective;
             let without = |at: usize| [&exemplars[..at], &exemplars[at + 1..]].concat();
-            let mut left = u64::MAX;
-            let changes = Changes::new(&examples, &solution, &mut left).unwrap().unwrap();
+            let mut budget = Budget::new(u64::MAX);
+            let changes = Changes::new(&examples, &solution, &mut budget).unwrap().unwrap();
 
             let unit = examples.preference(0) / preferences[0];
             // The root of what rounding leaves of 0.
@@ -271,10 +329,14 @@ mod tests {
                 tried.extend(newcomers().map(|row| [&exemplars[..], &[row]].concat()));
             }
             let best = tried.into_iter().map(objective).fold(f64::NEG_INFINITY, f64::max);
-            match changes.exchange(&[], further, &mut left).unwrap() {
+            match changes.exchange(&[], further, &mut budget).unwrap() {
                 Some(found) => prop_assert!((objective(found) - best).abs() < near),
                 None => prop_assert!(best < solution.objective + near),
             }
+            let grown = newcomers().map(|row| objective([&exemplars[..], &[row]].concat()));
+            let grown = grown.fold(f64::NEG_INFINITY, f64::max);
+            let found = changes.further(&[], &mut budget).unwrap().unwrap();
+            prop_assert!(found.len() == exemplars.len() + 1 && (objective(found) - grown).abs() < near);
         }
     }
 
@@ -287,11 +349,14 @@ mod tests {
         let preferences = vec![-0.1; 40];
         let examples = Examples::new(&task, &points, &preferences, &workers, &services);
         let solution = examples.assign(vec![0, 1]).unwrap();
-        assert!(Changes::new(&examples, &solution, &mut 0).unwrap().is_none());
-        let changes = Changes::new(&examples, &solution, &mut u64::MAX.clone()).unwrap().unwrap();
-        assert!(changes.exchange(&[2, 3], true, &mut 0).unwrap().is_none());
-        let mut enough_for_two = 2 * 3 * (40 * 5 + COMPOSING as u64);
+        let mut nothing = Budget::new(0);
+        assert!(Changes::new(&examples, &solution, &mut nothing).unwrap().is_none() && nothing.exhausted);
+        let changes = Changes::new(&examples, &solution, &mut Budget::new(u64::MAX)).unwrap().unwrap();
+        let mut nothing = Budget::new(0);
+        assert!(changes.exchange(&[2, 3], true, &mut nothing).unwrap().is_none() && nothing.exhausted);
+        let mut enough_for_two = Budget::new(2 * 3 * (40 * 5 + COMPOSING as u64));
         let found = changes.exchange(&[2, 3], true, &mut enough_for_two).unwrap().unwrap();
-        assert!(found.iter().all(|row| *row < 4) && enough_for_two == 0, "{found:?} {enough_for_two}");
+        assert!(found.iter().all(|row| *row < 4) && enough_for_two.left == 0, "{found:?} {}", enough_for_two.left);
+        assert!(!enough_for_two.exhausted);
     }
 }

@@ -11,26 +11,52 @@
 //! δ(i,k) ← min(0, ρ(k,k) + P(k) - max(0, ρ(i,k)))         for i ≠ k
 //! ```
 //!
-//! S(k,{k}) is the preference of k. Ties are broken by a noise that makes every composition with k a little worse for
+//! S(k,{k}) is the preference of k. The paper and its authors' code damp what Algorithm 1 carries: b - b̄ = max(0, ρ) for
+//! i ≠ k and h - b̄ = ρ(k,k), so there the average is taken of what is clipped, see [`Damped`]. a, ā and q are linear in
+//! each other, and damping them is damping δ.
+//!
+//! Ties are broken by a noise that makes every composition with k a little worse for
 //! everybody: all agree on which of two equal examples is the better exemplar, which noise of its own for every pair
 //! would leave to chance. An iteration brings δ up to date from the columns' sums of the iteration before, finds the
 //! maxima of its rows and sums up the new ρ. State: two matrices, examples × candidates.
 
 #[cfg(test)]
-mod literal;
+pub(crate) mod literal;
 #[cfg(test)]
 mod naive;
 #[cfg(test)]
 mod tests;
 
-use compflow_api::{Result, Services};
+use compflow_api::{Result, Services, Sets};
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce, Simd, WithSimd};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::compositions::{Compositions, LANES};
-use crate::row::{Choice, Row, SINGLE, highest};
+use crate::row::{Choice, Row, SINGLE, highest, larger};
 use crate::similarities::{Similarities, Source, block_rows, width};
 use compflow_kernels::products::{Packed, Vectors};
+
+/// What damping takes the moving average of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Damped {
+    /// Responsibilities as they are, as in affinity propagation.
+    Responsibilities,
+    /// What others than the candidate itself send, without what is below 0, as in the paper's listing.
+    Clipped,
+}
+
+impl Damped {
+    /// What responsibilities of others are raised to before they are averaged.
+    fn floor(self) -> f32 {
+        match self {
+            Self::Responsibilities => f32::NEG_INFINITY,
+            Self::Clipped => 0.0,
+        }
+    }
+}
 
 /// The messages between all examples and candidates.
 pub(crate) struct Messages<'a> {
@@ -40,6 +66,7 @@ pub(crate) struct Messages<'a> {
     /// What is added to S(i, c) for every candidate in c.
     noise: &'a [f32],
     damping: f32,
+    damped: Damped,
     /// ρ(i, k), row-major, filled up as the similarities are.
     responsibilities: Vec<f32>,
     /// δ(i, k) of the iteration before the last: each begins by bringing it up to date.
@@ -66,6 +93,7 @@ impl<'a> Messages<'a> {
         preferences: &'a [f32],
         noise: &'a [f32],
         damping: f64,
+        damped: Damped,
     ) -> Self {
         let (n, candidates) = (similarities.len(), similarities.columns.len());
         let size = n * width(candidates);
@@ -74,6 +102,7 @@ impl<'a> Messages<'a> {
             preferences,
             noise,
             damping: damping as f32,
+            damped,
             responsibilities: vec![0.0; size],
             availabilities: vec![0.0; size],
             // So much evidence keeps δ at 0 in the first iteration.
@@ -101,6 +130,7 @@ impl<'a> Messages<'a> {
                     preferences: self.preferences,
                     noise: self.noise,
                     damping: self.damping,
+                    floor: self.damped.floor(),
                     columns: &self.columns,
                     first: block * rows,
                     responsibilities,
@@ -162,7 +192,19 @@ impl<'a> Messages<'a> {
         chosen.map(|(_, &row)| row).collect()
     }
 
-    /// All ρ(i, k), and δ(i, k) as they follow from it, row-major and without the filling.
+    /// What each example chose, as sets of examples.
+    pub(crate) fn chosen(&self) -> Sets {
+        let Similarities { columns, compositions, .. } = self.similarities;
+        let set = |choice: &Choice| match choice.segment {
+            SINGLE => vec![columns[choice.first as usize]],
+            segment => {
+                compositions.set(segment as usize, choice.first as usize).map(|column| columns[column]).collect()
+            }
+        };
+        self.choices.iter().map(set).collect()
+    }
+
+    /// All ρ(i, k) as they are damped, and δ(i, k) as they follow from it, row-major and without the filling.
     #[cfg(test)]
     pub(crate) fn all(&self) -> (Vec<f32>, Vec<f32>) {
         let width = width(self.columns.own.len());
@@ -194,6 +236,8 @@ struct Pass<'a> {
     preferences: &'a [f32],
     noise: &'a [f32],
     damping: f32,
+    /// Of what others send to a candidate.
+    floor: f32,
     columns: &'a Columns,
     /// The index of the first row.
     first: usize,
@@ -328,14 +372,20 @@ impl Pass<'_> {
             SINGLE => vec![choice.first as usize],
             segment => compositions.set(segment as usize, choice.first as usize).collect(),
         };
-        let before: Vec<f32> = members.iter().map(|&k| rho[k]).collect();
-        let (damping, fresh) = (self.damping, 1.0 - self.damping);
+        // Only these need another look, or no floor.
+        let apart: Vec<usize> = members.iter().copied().chain(own.filter(|own| !members.contains(own))).collect();
+        let before: Vec<f32> = apart.iter().map(|&k| rho[k]).collect();
+        let (damping, fresh, floor) = (self.damping, 1.0 - self.damping, self.floor);
         for ((rho, with), delta) in rho.iter_mut().zip(&with).zip(delta) {
-            *rho = damping * *rho + fresh * (with - delta - best);
+            *rho = damping * *rho + fresh * larger(with - delta - best, floor);
         }
-        for (&k, before) in members.iter().zip(before) {
-            let without = maxima.without(k, candidates, compositions, lookup);
-            rho[k] = damping * before + fresh * (with[k] - delta[k] - without);
+        for (&k, before) in apart.iter().zip(before) {
+            let without = match members.contains(&k) {
+                true => maxima.without(k, candidates, compositions, lookup),
+                false => best,
+            };
+            let new = with[k] - delta[k] - without;
+            rho[k] = damping * before + fresh * if own == Some(k) { new } else { larger(new, floor) };
         }
 
         let others = own.map(|own| self.totals.sums[own]);

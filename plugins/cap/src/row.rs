@@ -204,6 +204,6 @@ pub(crate) fn highest(values: &[f32]) -> f32 {
 }
 
 #[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
+pub(crate) fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }

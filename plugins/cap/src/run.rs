@@ -1,20 +1,31 @@
 //! Passing messages until nobody chooses otherwise, and looking for a preference.
 
-use compflow_api::{Error, Level, Result, Services, Task};
+use compflow_api::{Error, Level, Result, Services, Sets, Task};
 use compflow_kernels::preference::{Rule, Search, TRIALS};
 use compflow_kernels::workers::Workers;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::candidates::farthest_first;
+use crate::climb::{Climb, End};
 use crate::compositions::count_sets;
+use crate::exchange::{MOST_SETS, WORK};
 use crate::memory::Size;
-use crate::messages::Messages;
+use crate::messages::{Damped, Messages};
 use crate::similarities::Similarities;
 use crate::solution::{Examples, Solution};
 
 /// Noise against ties, as a share of the mean distance: a hundred times the last digit of f32.
 const NOISE: f64 = 1e-5;
+/// What an exemplar costs at most if nothing is said, as a share of the median distance per example: docs/cap.md has what
+/// it was tried on.
+pub(crate) const SHARE: f64 = 0.02;
+/// One in so many of that is what it costs at least.
+const CHEAPEST: f64 = 10.0;
+/// How often that is found out, at most.
+const ROUNDS: usize = 5;
 /// Below this many similarities, starting threads is not worth it.
 const TINY: u64 = 1 << 14;
 
@@ -23,12 +34,27 @@ const TINY: u64 = 1 << 14;
 pub(crate) struct Setting {
     pub(crate) rule: Rule,
     pub(crate) damping: f64,
+    pub(crate) damped: Damped,
     pub(crate) max_iter: usize,
     pub(crate) convergence_iter: usize,
     /// Whether all iterations are done, even if nothing changes any more.
     pub(crate) fixed_iterations: bool,
-    /// Whether exemplars are changed afterwards.
-    pub(crate) exchange: bool,
+    /// What is done after the last message.
+    pub(crate) finish: Finish,
+}
+
+/// What is done after the last message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finish {
+    /// Nothing: every example has the composition that it chose, even if a member of that did not choose itself.
+    Choices,
+    /// Those that chose themselves are the exemplars, each moves once within its cluster, and every example gets the
+    /// nearest composition of them.
+    Move,
+    /// Then exemplars are taken away, added, moved and exchanged for as long as that raises the objective. With degree 1
+    /// only if there shall be another number of them.
+    Exchange,
 }
 
 /// What was found, and how.
@@ -36,7 +62,11 @@ pub(crate) struct Found {
     pub(crate) solution: Solution,
     /// S(k, {k}) of every example, in the user's units.
     pub(crate) preferences: Vec<f64>,
+    /// Whether these preferences lead to this solution: not if exemplars were taken away or added for a number of them.
+    pub(crate) follows: bool,
+    /// Whether the solution was left because nothing changed any more.
     pub(crate) converged: bool,
+    /// The objective after every iteration and every change of the solution.
     pub(crate) trace: Vec<f64>,
 }
 
@@ -44,10 +74,33 @@ pub(crate) struct Found {
 struct Run {
     /// As examples, ascending.
     exemplars: Vec<u32>,
+    /// What each example chose, as examples.
+    choices: Sets,
     converged: bool,
     /// Whether there was no exemplar at the end.
     undecided: bool,
     trace: Vec<f64>,
+}
+
+/// A solution for some preferences, and how it was found.
+struct Attempt {
+    run: Run,
+    end: End,
+    /// In the user's units.
+    preferences: Vec<f64>,
+    trace: Vec<f64>,
+}
+
+impl Attempt {
+    /// The distances of all examples from their sets, times the members that a set has on average: what exemplars have
+    /// distances from theirs, in the user's units.
+    fn spread(&self) -> f64 {
+        let Solution { exemplars, sets, labels, objective, .. } = &self.end.solution;
+        let own = exemplars.iter().zip(0..).filter(|&(&row, at)| labels[row as usize] == at);
+        let paid: f64 = own.map(|(&row, _)| self.preferences[row as usize]).sum();
+        let members: usize = labels.iter().map(|&label| sets[label as usize].len()).sum();
+        (paid - objective) * members as f64 / labels.len() as f64
+    }
 }
 
 impl Setting {
@@ -81,13 +134,21 @@ impl Setting {
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Found> {
-        let n = similarities.len();
-        let mean_distance = similarities.mean_distance();
-        let mut preferences = match self.rule {
+        let (n, candidates) = (similarities.len(), similarities.columns.len());
+        let of_median = |share: f64| {
+            let median = similarities.percentile(50.0, services)?;
+            // If most examples are equal, the others still cost something.
+            let typical = if median < 0.0 { median } else { -similarities.mean_distance() };
+            Ok::<_, Error>(share * typical * n as f64)
+        };
+        let preferences = match self.rule {
+            Rule::Auto => vec![of_median(SHARE)?; n],
             Rule::Value(value) => vec![similarities.convert(value); n],
             Rule::PerExample(value) => vec![similarities.convert(value * n as f64); n],
-            Rule::Percentile(percent) => vec![similarities.percentile(percent); n],
-            Rule::Clusters(_) => Vec::new(),
+            Rule::Percentile(percent) => vec![similarities.percentile(percent, services)?; n],
+            Rule::MedianPerExample(share) => vec![of_median(share)?; n],
+            // To be found.
+            Rule::Clusters(_) => vec![0.0; n],
             Rule::Column => {
                 let given = task.preferences.ok_or_else(|| {
                     Error::parameter("preference", "= \"column\", but the data's `columns` name no `preference`")
@@ -95,52 +156,121 @@ impl Setting {
                 given.iter().map(|value| similarities.convert(f64::from(*value))).collect()
             }
         };
-        let run = if similarities.columns.len() == 1 || mean_distance == 0.0 {
-            // Without differences there is nothing to send. For a number of clusters, whichever of the two that are
-            // possible is nearer: 1, or one per candidate.
-            let columns = &similarities.columns;
-            if let Rule::Clusters(k) = self.rule {
-                preferences = vec![if 2 * k > columns.len() + 1 { f64::from(f32::EPSILON) } else { 0.0 }; n];
+        let attempt = |preferences: Vec<f64>, progress: (usize, usize)| {
+            self.attempt(task, similarities, preferences, progress, workers, services)
+        };
+        let rounds = if self.rule == Rule::Auto { ROUNDS } else { 1 };
+        let lowest = preferences[0];
+        let mut last = attempt(preferences, (0, rounds * self.max_iter))?;
+        for round in 1..rounds {
+            // What its examples are away from their sets, on average, is more than an exemplar that splits them can gain.
+            let solution = &last.end.solution;
+            let dearest = -similarities.convert(last.spread() / solution.exemplars.len() as f64);
+            let preference = dearest.clamp(lowest, lowest / CHEAPEST);
+            let (before, count) = (similarities.convert(last.preferences[0]), solution.exemplars.len());
+            if preference <= before * (1.0 - NOISE) {
+                break;
             }
-            let best = columns.iter().copied().reduce(|best, row| {
-                if preferences[row as usize] > preferences[best as usize] { row } else { best }
-            });
-            let mut exemplars: Vec<u32> =
-                columns.iter().copied().filter(|&row| preferences[row as usize] > 0.0).collect();
-            exemplars.extend(best.filter(|_| exemplars.is_empty()));
-            Run { exemplars, converged: true, undecided: false, trace: Vec::new() }
+            last = attempt(vec![preference; n], (round * self.max_iter, rounds * self.max_iter))?;
+            if last.end.solution.exemplars.len() == count {
+                break;
+            }
+        }
+        self.warn(&last.run, &last.end, (n, candidates), services);
+        let Attempt { run, end, preferences, trace } = last;
+        let wanted = self.wanted();
+        let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && similarities.mean_distance() > 0.0;
+        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+    }
+
+    /// How many exemplars there shall be.
+    fn wanted(&self) -> Option<usize> {
+        match self.rule {
+            Rule::Clusters(k) => Some(k),
+            _ => None,
+        }
+    }
+
+    /// Passes messages with these preferences, and makes a solution of them.
+    fn attempt(
+        &self,
+        task: &Task<'_>,
+        similarities: &Similarities,
+        mut preferences: Vec<f64>,
+        progress: (usize, usize),
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Attempt> {
+        let n = similarities.len();
+        let mean_distance = similarities.mean_distance();
+        let run = if similarities.columns.len() == 1 || mean_distance == 0.0 {
+            // Without differences there is nothing to send, and anybody may be an exemplar.
+            let columns = &similarities.columns;
+            let exemplars = match self.wanted() {
+                Some(k) => columns[..k].to_vec(),
+                None => {
+                    let best = columns.iter().copied().reduce(|best, row| {
+                        if preferences[row as usize] > preferences[best as usize] { row } else { best }
+                    });
+                    let mut exemplars: Vec<u32> =
+                        columns.iter().copied().filter(|&row| preferences[row as usize] > 0.0).collect();
+                    exemplars.extend(best.filter(|_| exemplars.is_empty()));
+                    exemplars
+                }
+            };
+            let own = |row: u32| if exemplars.binary_search(&row).is_ok() { row } else { exemplars[0] };
+            let choices = Sets::singletons(&(0..n as u32).map(own).collect::<Vec<u32>>());
+            Run { exemplars, choices, converged: true, undecided: false, trace: Vec::new() }
         } else {
             let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
             rng.set_stream(1);
             let mut noise = || (-NOISE * mean_distance * rng.random::<f64>()) as f32;
             let noise: Vec<f32> = similarities.columns.iter().map(|_| noise()).collect();
-            match self.rule {
-                Rule::Clusters(k) => {
+            match self.wanted() {
+                Some(k) => {
                     let (run, preference) = self.search(k, similarities, &noise, workers, services)?;
                     preferences = vec![preference; n];
                     run
                 }
-                _ => self.run(
-                    similarities,
-                    &preferences,
-                    &noise,
-                    self.damping,
-                    workers,
-                    services,
-                    (0, self.max_iter),
-                )?,
+                None => self.run(similarities, &preferences, &noise, self.damping, workers, services, progress)?,
             }
         };
+        let alone = similarities.columns[similarities.most_central(&preferences)];
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-        let mut solution = examples.refine(run.exemplars.clone())?;
-        if self.exchange && task.degree > 1 {
-            let so_many = matches!(self.rule, Rule::Clusters(_));
-            solution = examples.change(solution, &similarities.columns, so_many)?;
+        let mut trace: Vec<f64> = run.trace.iter().map(|net| similarities.restore(*net)).collect();
+        let mut end = self.finish(&examples, &run, &similarities.columns, alone, &mut trace)?;
+        end.settled &= self.wanted().is_none_or(|k| k == end.solution.exemplars.len());
+        if self.finish == Finish::Choices {
+            // The same, but for rounding.
+            trace.pop();
         }
-        self.warn(&run, solution.exemplars.len(), (n, similarities.columns.len()), services);
-        let trace = run.trace.iter().map(|net| similarities.restore(*net)).collect();
-        Ok(Found { solution, preferences, converged: run.converged, trace })
+        if trace.last() != Some(&end.solution.objective) {
+            trace.push(end.solution.objective);
+        }
+        Ok(Attempt { run, end, preferences, trace })
+    }
+
+    /// From the messages to the solution.
+    fn finish(
+        &self,
+        examples: &Examples<'_>,
+        run: &Run,
+        candidates: &[u32],
+        alone: u32,
+        trace: &mut Vec<f64>,
+    ) -> Result<End> {
+        let wanted = self.wanted();
+        if self.finish == Finish::Choices {
+            let solution = examples.chosen(&run.choices)?;
+            return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
+        }
+        let solution = examples.refine(run.exemplars.clone())?;
+        let asked = self.finish == Finish::Exchange;
+        if !asked || examples.degree() == 1 && wanted.is_none_or(|k| k == solution.exemplars.len()) {
+            return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
+        }
+        Climb::new(examples, candidates, wanted).run(solution, alone, trace)
     }
 
     /// Passes messages until the choices stay; `done` of `total` iterations have been reported before.
@@ -159,15 +289,18 @@ impl Setting {
         // would only use up the digits of messages.
         let lowest = -4.0 * similarities.extent().1;
         let preferences: Vec<f32> = preferences.iter().map(|value| value.max(lowest) as f32).collect();
-        let mut messages = Messages::new(similarities, &preferences, noise, damping);
+        let mut messages = Messages::new(similarities, &preferences, noise, damping, self.damped);
         let mut trace = Vec::new();
-        // The iterations that had the present choices, the last included.
+        // A pass begins with the choices that follow from the iterations before it, so the last is there for its look.
         let mut same = 0;
         let mut converged = false;
         let mut exemplars = Vec::new();
-        for iteration in 0..self.max_iter {
+        for iteration in 0..=self.max_iter {
             services.progress(done + iteration, total)?;
             let (net, changed) = messages.pass(workers, services)?;
+            if iteration == 0 {
+                continue;
+            }
             trace.push(net);
             same = if changed == 0 { same + 1 } else { 1 };
             exemplars = messages.exemplars();
@@ -184,7 +317,7 @@ impl Setting {
                 (0..evidence.len()).fold(0, |best, at| if evidence[at] > evidence[best] { at } else { best });
             exemplars.push(similarities.columns[best]);
         }
-        Ok(Run { exemplars, converged, undecided, trace })
+        Ok(Run { exemplars, choices: messages.chosen(), converged, undecided, trace })
     }
 
     /// Looks for a preference that gives `k` exemplars; of those tried, the one that comes nearest is kept.
@@ -205,7 +338,8 @@ impl Setting {
             let preferences = vec![preference; similarities.len()];
             let run = self.run(similarities, &preferences, noise, damping, workers, services, progress)?;
             let (found, converged) = (run.exemplars.len(), run.converged);
-            let worth = |run: &Run| (!run.converged, run.exemplars.len().abs_diff(k));
+            // Another number is worse than messages that went on.
+            let worth = |run: &Run| (run.exemplars.len().abs_diff(k), !run.converged);
             if best.as_ref().is_none_or(|(best, _)| worth(&run) < worth(best)) {
                 best = Some((run, preference));
             }
@@ -226,15 +360,41 @@ impl Setting {
     }
 
     /// Says what about a result may not be as wanted.
-    fn warn(&self, run: &Run, found: usize, (n, candidates): (usize, usize), services: &Services<'_>) {
+    fn warn(&self, run: &Run, end: &End, (n, candidates): (usize, usize), services: &Services<'_>) {
         let warn = |text: String| services.log(Level::Warn, text);
-        if run.undecided {
+        let found = end.solution.exemplars.len();
+        let exchanged = self.finish == Finish::Exchange;
+        if !run.converged {
+            let text = format!("cap did not converge in {} iterations", self.max_iter);
+            let none = if run.undecided { ", and found no exemplar" } else { "" };
+            match end.settled {
+                // What the messages left was mended.
+                true => services
+                    .log(Level::Info, format!("{text}{none}; its exemplars were exchanged until none was better")),
+                false => warn(format!("{text}{none}; raise `damping` or `max_iter`")),
+            }
+        }
+        if end.exhausted {
             warn(format!(
-                "cap did not converge in {} iterations, and found no exemplar; raise `damping` or `max_iter`",
-                self.max_iter
+                "cap stopped exchanging exemplars after 2^{} multiplications, and better ones may be left; lower \
+                 `preference`, or cluster a `subset`",
+                WORK.ilog2()
             ));
-        } else if !run.converged {
-            warn(format!("cap did not converge in {} iterations; raise `damping` or `max_iter`", self.max_iter));
+        } else if exchanged && end.solution.sets.len() > MOST_SETS {
+            warn(format!(
+                "cap did not exchange its {found} exemplars, as they have more than {MOST_SETS} compositions; lower \
+                 `preference`"
+            ));
+        }
+        if end.unexplored {
+            services.log(Level::Info, "cap did not try all starts for exchanging exemplars, as there are many");
+        }
+        let strangers = end.solution.unfaithful();
+        if strangers > 0 {
+            warn(format!(
+                "{strangers} of the {found} exemplars chose another themselves; `finish = \"move\"` takes only those that chose \
+                 themselves"
+            ));
         }
         if let Rule::Clusters(k) = self.rule {
             if found != k {
@@ -245,5 +405,52 @@ impl Setting {
         } else if candidates > 1 && found == 1 {
             warn("there is one exemplar for all; raise `preference`".to_owned());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_kernels::testing::watcher::Watcher;
+
+    use super::*;
+
+    #[test]
+    fn what_stopped_early_is_said_by_what_it_means_for_the_answer() {
+        let setting = Setting {
+            rule: Rule::Value(-1.0),
+            damping: 0.65,
+            damped: Damped::Responsibilities,
+            max_iter: 9,
+            convergence_iter: 15,
+            fixed_iterations: false,
+            finish: Finish::Exchange,
+        };
+        let lines = |converged, settled, exhausted, sets: usize| {
+            let host = Watcher::new(usize::MAX);
+            let run = Run {
+                exemplars: vec![0, 1],
+                choices: Sets::default(),
+                converged,
+                undecided: false,
+                trace: Vec::new(),
+            };
+            let sets: Sets = (0..sets as u32).map(|at| [at]).collect();
+            let solution = Solution::new(vec![0, 1], sets, vec![0, 1, 1], 0.0);
+            let end = End { solution, settled, exhausted, unexplored: false };
+            setting.warn(&run, &end, (3, 3), &Services { host: &host, ..Services::none() });
+            host.lines.into_inner().unwrap()
+        };
+        assert_eq!(lines(true, true, false, 2), []);
+        let mended = "cap did not converge in 9 iterations; its exemplars were exchanged until none was better";
+        assert_eq!(lines(false, true, false, 2), [(Level::Info, mended.to_owned())]);
+        let warned = |lines: Vec<(Level, String)>, texts: &[&str]| {
+            assert_eq!(lines.len(), texts.len(), "{lines:?}");
+            let holds =
+                |((level, line), text): (&(Level, String), &&str)| *level == Level::Warn && line.contains(text);
+            assert!(lines.iter().zip(texts).all(holds), "{lines:?}");
+        };
+        warned(lines(false, false, false, 2), &["did not converge in 9 iterations; raise `damping`"]);
+        warned(lines(true, false, true, 2), &["after 2^36 multiplications"]);
+        warned(lines(true, false, false, MOST_SETS + 1), &["more than 65536 compositions"]);
     }
 }

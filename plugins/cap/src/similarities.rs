@@ -17,6 +17,11 @@ use compflow_kernels::products::{Fill, Rows, Vectors};
 /// Tiles composed before the similarities to them are filled in.
 pub(crate) const BATCH: usize = 64;
 
+/// Examples that percentiles are taken over, at most: more say the same.
+const SAMPLE: usize = 1024;
+/// Rows of them compared before it is looked up whether the work is still wanted.
+const ROWS: usize = 64;
+
 /// Marks an example that is no candidate.
 const NO_COLUMN: u32 = u32::MAX;
 
@@ -220,13 +225,33 @@ impl Similarities {
         self.singles.chunks_exact(width(self.columns.len())).map(|row| &row[..self.columns.len()])
     }
 
-    /// A percentile of the similarities of all examples to all candidates, linear between neighbours.
-    pub(crate) fn percentile(&self, percent: f64) -> f64 {
-        let mut values: Vec<f32> = self.each().flatten().copied().collect();
+    /// A percentile of the similarities of all examples to each other, those with themselves included, linear between
+    /// neighbours: of [`SAMPLE`] evenly spaced ones of the examples if there are more. Whoever the candidates are, it is the
+    /// same.
+    pub(crate) fn percentile(&self, percent: f64, services: &Services<'_>) -> Result<f64> {
+        let taken = self.len().min(SAMPLE);
+        let rows = (0..taken).map(|at| at * self.len() / taken);
+        let sample: Vec<f32> = rows.flat_map(|row| self.points.row(row)).copied().collect();
+        let dim = self.points.dim();
+        let axes = Axes::new(sample.chunks_exact(dim), dim);
+        let mut values = vec![0.0; taken * taken];
+        for (points, out) in sample.chunks(ROWS * dim).zip(values.chunks_mut(ROWS * taken)) {
+            services.check_cancelled()?;
+            axes.similarities(points, self.rooted, out, taken);
+        }
         let position = percent / 100.0 * (values.len() - 1) as f64;
         let mut at = |rank: f64| f64::from(*values.select_nth_unstable_by(rank as usize, f32::total_cmp).1);
         let (low, high) = (at(position.floor()), at(position.ceil()));
-        low + (high - low) * position.fract()
+        Ok(low + (high - low) * position.fract())
+    }
+
+    /// The candidate that would serve best alone.
+    pub(crate) fn most_central(&self, preferences: &[f64]) -> usize {
+        let mut sums: Vec<f64> = self.columns.iter().map(|&row| preferences[row as usize]).collect();
+        for row in self.each() {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+        }
+        (0..sums.len()).fold(0, |best, at| if sums[at] > sums[best] { at } else { best })
     }
 
     /// The mean distance of examples from candidates; 0 if all are equal.

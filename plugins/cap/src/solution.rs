@@ -10,7 +10,6 @@ use compflow_kernels::workers::Workers;
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::compositions::LANES;
-use crate::exchange::Changes;
 use crate::row::highest;
 use compflow_kernels::products::{Rows, Vectors};
 
@@ -20,10 +19,6 @@ pub(crate) const CHUNK: usize = 1024;
 pub(crate) const BATCH: usize = 64;
 /// Examples compared by one thread at a time.
 const ROWS: usize = 64;
-/// Multiplications spent on changing exemplars, at most.
-const WORK: u64 = 1 << 36;
-/// Exemplars of which every two are tried to be done without, at most.
-const MOST_TRIED: usize = 12;
 /// What a change must gain, as a share of the distances at stake: above the rounding of f32.
 const GAIN: f64 = 1e-6;
 
@@ -32,9 +27,10 @@ const GAIN: f64 = 1e-6;
 pub(crate) struct Solution {
     /// Ascending.
     pub(crate) exemplars: Vec<u32>,
-    /// All sets of at most `degree` exemplars, as positions in the list; first every exemplar alone.
+    /// All sets of at most `degree` exemplars, or those that are used, as positions in the list; first every exemplar
+    /// alone.
     pub(crate) sets: Sets,
-    /// The set of every example; an exemplar has itself.
+    /// The set of every example; an exemplar has itself, unless messages alone decided.
     pub(crate) labels: Vec<u32>,
     /// How near each is to its set, in the units of products; 0 for exemplars.
     pub(crate) similarities: Vec<f32>,
@@ -43,6 +39,11 @@ pub(crate) struct Solution {
 }
 
 impl Solution {
+    /// How many exemplars chose another.
+    pub(crate) fn unfaithful(&self) -> usize {
+        self.exemplars.iter().zip(0..).filter(|&(&row, at)| self.labels[row as usize] != at).count()
+    }
+
     /// With labels from elsewhere.
     pub(crate) fn new(exemplars: Vec<u32>, sets: Sets, labels: Vec<u32>, objective: f64) -> Self {
         Self { exemplars, sets, labels, similarities: Vec::new(), objective }
@@ -80,84 +81,30 @@ impl<'a> Examples<'a> {
         Ok(if next.objective > solution.objective { next } else { solution })
     }
 
-    /// Changes exemplars for as long as that raises the objective and does not take too long: from this solution, from a
-    /// single exemplar, as messages go back and forth between all and none where exemplars cost far more than they save,
-    /// and from all but two of the best, as one at a time may not be enough. If there shall be so many exemplars, there
-    /// stay so many.
-    pub(crate) fn change(&self, solution: Solution, candidates: &[u32], so_many: bool) -> Result<Solution> {
-        let mut left = WORK;
-        let mut best = self.climb(solution, candidates, so_many, &mut left)?;
-        if so_many {
-            return Ok(best);
-        }
-        let mut starts = without_two(&best.exemplars);
-        starts.push(candidates[..1].to_vec());
-        while left > 0
-            && let Some(start) = starts.pop()
-        {
-            let found = self.climb(self.assign(start)?, candidates, so_many, &mut left)?;
-            if self.is_better(&found, &best) {
-                starts = without_two(&found.exemplars);
-                best = found;
-            }
-        }
-        Ok(best)
-    }
-
-    /// Takes exemplars away, moves them within their clusters, adds others and exchanges them, until nothing is better.
-    fn climb(&self, start: Solution, candidates: &[u32], so_many: bool, left: &mut u64) -> Result<Solution> {
-        let mut solution = start;
-        while *left > 0
-            && let Some(next) = self.improve(&solution, candidates, so_many, left)?
-        {
-            solution = next;
-        }
-        Ok(solution)
-    }
-
-    /// A better solution, if one is found in the work that is left.
-    fn improve(
-        &self,
-        solution: &Solution,
-        candidates: &[u32],
-        so_many: bool,
-        left: &mut u64,
-    ) -> Result<Option<Solution>> {
-        let changes = Changes::new(self, solution, left)?;
-        if changes.is_none() {
-            // Exemplars still move, and that is all.
-            *left = 0;
-        }
-        if let Some(changes) = changes.as_ref().filter(|_| !so_many) {
-            for fewer in changes.take_away() {
-                if let Some(next) = self.better(solution, fewer)? {
-                    return Ok(Some(next));
-                }
-            }
-        }
-        let moved = self.move_exemplars(solution)?;
-        if moved != solution.exemplars
-            && let Some(next) = self.better(solution, moved)?
-        {
-            return Ok(Some(next));
-        }
-        let Some(changes) = changes else { return Ok(None) };
-        // There are never more exemplars than candidates.
-        let further = !so_many && solution.exemplars.len() < candidates.len();
-        match changes.exchange(candidates, further, left)? {
-            Some(exchanged) => self.better(solution, exchanged),
-            None => Ok(None),
-        }
-    }
-
-    /// What these exemplars lead to, if that is better.
-    fn better(&self, solution: &Solution, exemplars: Vec<u32>) -> Result<Option<Solution>> {
-        let next = self.assign(exemplars)?;
-        Ok(if self.is_better(&next, solution) { Some(next) } else { None })
+    /// Gives every example the set of examples that it chose. All members of these sets are exemplars, whatever they
+    /// chose.
+    pub(crate) fn chosen(&self, choices: &Sets) -> Result<Solution> {
+        let mut exemplars = choices.values().to_vec();
+        exemplars.sort_unstable();
+        exemplars.dedup();
+        let at = |row: &u32| exemplars.binary_search(row).unwrap_or(0) as u32;
+        let places: Vec<Vec<u32>> = choices.iter().map(|set| set.iter().map(at).collect()).collect();
+        let mut unions: Vec<&Vec<u32>> = places.iter().filter(|set| set.len() > 1).collect();
+        unions.sort_unstable();
+        unions.dedup();
+        let label = |set: &Vec<u32>| match set[..] {
+            [alone] => alone,
+            _ => (exemplars.len() + unions.binary_search(&set).unwrap_or(0)) as u32,
+        };
+        let labels: Vec<u32> = places.iter().map(label).collect();
+        let alone = (0..exemplars.len() as u32).map(|at| vec![at]);
+        let sets: Sets = alone.chain(unions.iter().map(|&set| set.clone())).collect();
+        let objective = self.objective(&exemplars, &sets, &labels)?;
+        Ok(Solution::new(exemplars, sets, labels, objective))
     }
 
     /// By more than rounding.
-    fn is_better(&self, next: &Solution, solution: &Solution) -> bool {
+    pub(crate) fn is_better(&self, next: &Solution, solution: &Solution) -> bool {
         let paid: f64 = solution.exemplars.iter().map(|&row| self.preferences[row as usize]).sum();
         let needed = GAIN * (solution.objective - paid).abs() + 4.0 * f64::EPSILON * paid.abs();
         next.objective > solution.objective + needed
@@ -202,7 +149,7 @@ impl<'a> Examples<'a> {
         Ok(nearest)
     }
 
-    /// Σ S(i, c_i), where every exemplar counts its preference.
+    /// Σ S(i, c_i), where every exemplar that has itself counts its preference.
     pub(crate) fn objective(&self, exemplars: &[u32], sets: &Sets, labels: &[u32]) -> Result<f64> {
         self.services.check_cancelled()?;
         let dim = self.points.dim();
@@ -216,15 +163,17 @@ impl<'a> Examples<'a> {
         let nearness =
             |(row, &label): (&[f32], &u32)| -self.task.space.distance(row, &composed[at[label as usize]..][..dim]);
         let mut sums: Vec<f64> = self.space.chunks_exact(dim).zip(labels).map(nearness).collect();
-        for &exemplar in exemplars {
-            sums[exemplar as usize] = self.preferences[exemplar as usize];
+        for (&exemplar, own) in exemplars.iter().zip(0..) {
+            if labels[exemplar as usize] == own {
+                sums[exemplar as usize] = self.preferences[exemplar as usize];
+            }
         }
         Ok(sums.iter().sum())
     }
 
     /// Puts in place of each exemplar, one after the other, the example of its cluster that raises the objective most
     /// if all examples keep their sets, those of compositions included.
-    fn move_exemplars(&self, solution: &Solution) -> Result<Vec<u32>> {
+    pub(crate) fn move_exemplars(&self, solution: &Solution) -> Result<Vec<u32>> {
         let Solution { sets, labels, .. } = solution;
         let mut exemplars = solution.exemplars.clone();
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); sets.len()];
@@ -346,17 +295,6 @@ impl<'a> Examples<'a> {
         vectors.push(&composed);
         Ok(vectors)
     }
-}
-
-/// All but two exemplars, unless there are too many pairs to try.
-fn without_two(exemplars: &[u32]) -> Vec<Vec<u32>> {
-    let count = exemplars.len();
-    if !(3..=MOST_TRIED).contains(&count) {
-        return Vec::new();
-    }
-    let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| [a, b]));
-    let without = |gone: [usize; 2]| (0..count).filter(|at| !gone.contains(at)).map(|at| exemplars[at]).collect();
-    pairs.map(without).collect()
 }
 
 /// The examples that a set of positions stands for.

@@ -1,27 +1,50 @@
-//! The paper's Algorithms 1 and 2 as they are printed, in f64. The names are the paper's.
+//! The paper's Algorithms 1 and 2 as they are printed, in f64, with everything that ComputeRhoStats and ComputeAlphaStats
+//! return damped, as its appendix says. The names are the paper's.
 
 use compflow_api::Sets;
 
 /// The state of Algorithm 1 between two iterations.
-pub(super) struct Cap<'a> {
+pub(crate) struct Cap<'a> {
     /// S(i, c), row-major.
     s: &'a [f64],
     compositions: &'a Sets,
     n: usize,
-    pub(super) a: Vec<f64>,
-    pub(super) a_bar: Vec<f64>,
+    lambda: f64,
+    pub(crate) b: Vec<f64>,
+    pub(crate) b_bar: Vec<f64>,
+    pub(crate) h: Vec<f64>,
+    pub(crate) a: Vec<f64>,
+    pub(crate) a_bar: Vec<f64>,
     q: Vec<f64>,
 }
 
 impl<'a> Cap<'a> {
-    pub(super) fn new(s: &'a [f64], compositions: &'a Sets, n: usize) -> Self {
-        let (a, a_bar) = (vec![0.0; n * n], vec![0.0; n * n]);
-        Self { s, compositions, n, a, a_bar, q: vec![0.0; n * compositions.len()] }
+    pub(crate) fn new(s: &'a [f64], compositions: &'a Sets, n: usize, lambda: f64) -> Self {
+        let zeros = || vec![0.0; n * n];
+        let (h, q) = (vec![0.0; n], vec![0.0; n * compositions.len()]);
+        Self { s, compositions, n, lambda, b: zeros(), b_bar: zeros(), h, a: zeros(), a_bar: zeros(), q }
     }
 
-    pub(super) fn iterate(&mut self) {
+    pub(crate) fn iterate(&mut self) {
         let (b, b_bar, h) = self.compute_rho_stats();
-        self.compute_alpha_stats(&b, &b_bar, &h);
+        let damp = |old: &mut Vec<f64>, new: Vec<f64>| {
+            old.iter_mut().zip(new).for_each(|(old, new)| *old = *old * self.lambda + new * (1.0 - self.lambda));
+        };
+        damp(&mut self.b, b);
+        damp(&mut self.b_bar, b_bar);
+        damp(&mut self.h, h);
+        let (a, a_bar, q) = self.compute_alpha_stats();
+        damp(&mut self.a, a);
+        damp(&mut self.a_bar, a_bar);
+        damp(&mut self.q, q);
+    }
+
+    /// argmax over c of q(i, c) + S(i, c).
+    pub(crate) fn choices(&self) -> Vec<&'a [u32]> {
+        let size = self.compositions.len();
+        let value = |i: usize, c: usize| self.q[i * size + c] + self.s[i * size + c];
+        let best = |i: usize| (0..size).reduce(|best, c| if value(i, c) > value(i, best) { c } else { best });
+        (0..self.n).map(|i| &self.compositions[best(i).unwrap()]).collect()
     }
 
     fn compute_rho_stats(&self) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
@@ -43,8 +66,9 @@ impl<'a> Cap<'a> {
         (b, b_bar, h)
     }
 
-    fn compute_alpha_stats(&mut self, b: &[f64], b_bar: &[f64], h: &[f64]) {
-        let (n, size) = (self.n, self.compositions.len());
+    fn compute_alpha_stats(&self) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+        let (n, size, Self { b, b_bar, h, .. }) = (self.n, self.compositions.len(), self);
+        let (mut a, mut a_bar, mut q) = (vec![0.0; n * n], vec![0.0; n * n], vec![0.0; n * size]);
         let over_others = |of: &[f64], k: usize| (0..n).filter(|&i| i != k).map(|i| of[i * n + k]).sum::<f64>();
         let e: Vec<f64> = (0..n).map(|k| over_others(b, k)).collect();
         let e_bar: Vec<f64> = (0..n).map(|k| over_others(b_bar, k)).collect();
@@ -52,21 +76,21 @@ impl<'a> Cap<'a> {
             for k in 0..n {
                 let at = i * n + k;
                 if i == k {
-                    (self.a[at], self.a_bar[at]) = (e[k], e_bar[k]);
+                    (a[at], a_bar[at]) = (e[k], e_bar[k]);
                 } else {
-                    self.a[at] = h[k] + e[k] - b[at];
-                    self.a_bar[at] = f64::max(b_bar[k * n + k] + e_bar[k] - b_bar[at], h[k] + e[k] - b[at]);
+                    a[at] = h[k] + e[k] - b[at];
+                    a_bar[at] = f64::max(b_bar[k * n + k] + e_bar[k] - b_bar[at], h[k] + e[k] - b[at]);
                 }
             }
         }
         for i in 0..n {
-            let q_star: f64 = self.a_bar[i * n..][..n].iter().sum();
+            let q_star: f64 = a_bar[i * n..][..n].iter().sum();
             for (c, members) in self.compositions.iter().enumerate() {
-                let differences =
-                    members.iter().map(|&k| self.a[i * n + k as usize] - self.a_bar[i * n + k as usize]);
-                self.q[i * size + c] = q_star + differences.sum::<f64>();
+                let differences = members.iter().map(|&k| a[i * n + k as usize] - a_bar[i * n + k as usize]);
+                q[i * size + c] = q_star + differences.sum::<f64>();
             }
         }
+        (a, a_bar, q)
     }
 }
 

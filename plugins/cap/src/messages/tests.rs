@@ -38,20 +38,30 @@ fn assert_near(found: &[f32], expected: impl Iterator<Item = f64>, tolerance: f6
 }
 
 #[test]
-fn they_are_those_of_the_papers_listing() {
+fn they_are_those_of_the_papers_listing_damped_as_its_authors_do_or_not() {
     for (n, degree, seed) in
         [(2, 2, 0), (7, 1, 1), (6, 2, 2), (9, 2, 3), (20, 2, 4), (5, 3, 5), (9, 3, 6), (10, 3, 7)]
     {
-        let (values, compositions, similarities) = random(n, degree, seed);
-        let mut literal = literal::Cap::new(&values, &compositions, n);
-        let (preferences, noise) = (vec![PREFERENCE as f32; n], vec![0.0; n]);
-        let mut messages = Messages::new(&similarities, &preferences, &noise, 0.0);
-        // The listing carries a constant per row that grows about 50-fold an iteration, and digits go with it.
-        for iteration in 0..5 {
-            literal.iterate();
-            messages.pass(&Workers::alone(), &Services::none()).unwrap();
-            let expected = literal.a.iter().zip(&literal.a_bar).map(|(a, a_bar)| a - a_bar);
-            assert_near(&messages.all().1, expected, 1e-5, &format!("n {n}, degree {degree}, {iteration}"));
+        for damping in [0.0, 0.65, 0.85] {
+            let (values, compositions, similarities) = random(n, degree, seed);
+            let mut literal = literal::Cap::new(&values, &compositions, n, damping);
+            let (preferences, noise) = (vec![PREFERENCE as f32; n], vec![0.0; n]);
+            let mut messages = Messages::new(&similarities, &preferences, &noise, damping, Damped::Clipped);
+            // The listing carries a constant per row that grows about 50-fold an iteration without damping, and digits go
+            // with it.
+            for iteration in 0..if damping > 0.0 { 7 } else { 5 } {
+                literal.iterate();
+                messages.pass(&Workers::alone(), &Services::none()).unwrap();
+                let context = format!("n {n}, degree {degree}, damping {damping}, {iteration}");
+                let (rho, delta) = messages.all();
+                let expected = literal.a.iter().zip(&literal.a_bar).map(|(a, a_bar)| a - a_bar);
+                assert_near(&delta, expected, 1e-5, &context);
+                let sent = |at: usize| match at / n == at % n {
+                    true => literal.h[at % n] - literal.b_bar[at],
+                    false => literal.b[at] - literal.b_bar[at],
+                };
+                assert_near(&rho, (0..n * n).map(sent), 1e-5, &context);
+            }
         }
     }
 }
@@ -71,7 +81,7 @@ fn they_are_those_of_plain_loops_damped_or_not_for_any_degree() {
     for (seed, (n, degree, damping)) in cases.into_iter().enumerate() {
         let (values, compositions, similarities) = random(n, degree, seed as u64);
         let (preferences, noise) = (vec![PREFERENCE as f32; n], vec![0.0; n]);
-        let mut messages = Messages::new(&similarities, &preferences, &noise, damping);
+        let mut messages = Messages::new(&similarities, &preferences, &noise, damping, Damped::Responsibilities);
         for iterations in 1..=30 {
             messages.pass(&Workers::alone(), &Services::none()).unwrap();
             let expected = naive::pass(&values, &compositions, n, damping, iterations);
@@ -88,7 +98,7 @@ fn with_degree_1_they_are_those_of_affinity_propagation() {
     for (n, damping, seed) in [(5, 0.5, 1), (23, 0.65, 2), (40, 0.9, 3)] {
         let (values, _, similarities) = random(n, 1, seed);
         let (preferences, noise) = (vec![PREFERENCE as f32; n], vec![0.0; n]);
-        let mut messages = Messages::new(&similarities, &preferences, &noise, damping);
+        let mut messages = Messages::new(&similarities, &preferences, &noise, damping, Damped::Responsibilities);
         for iterations in 1..=30 {
             messages.pass(&Workers::alone(), &Services::none()).unwrap();
             let expected = propagation::pass(&values, n, damping, iterations);
@@ -104,7 +114,7 @@ fn choices_are_the_highest_of_all_compositions() {
     for (n, degree, seed) in [(9, 2, 1), (8, 3, 2), (40, 2, 3)] {
         let (values, compositions, similarities) = random(n, degree, seed);
         let (preferences, noise) = (vec![PREFERENCE as f32; n], vec![0.0; n]);
-        let mut messages = Messages::new(&similarities, &preferences, &noise, 0.5);
+        let mut messages = Messages::new(&similarities, &preferences, &noise, 0.5, Damped::Responsibilities);
         for _ in 0..20 {
             let delta = messages.all().1;
             let (net, _) = messages.pass(&Workers::alone(), &Services::none()).unwrap();
