@@ -112,7 +112,7 @@ fn section(text: &mut String, run: &ReportData, reference: Option<&Reference>, t
         table(text, run, data, reference);
     }
     if let Some(tests) = tests {
-        let _ = writeln!(text, "\nEvery pair of methods, trial by trial: [{}](<{tests}>).", escape(&tests));
+        let _ = writeln!(text, "\nMatched-pair t-tests between all methods: [{}](<{tests}>).", escape(&tests));
     }
     if let Some(reference) = reference.filter(|reference| !reference.about(&record.name).0.is_empty()) {
         differences(text, results, reference);

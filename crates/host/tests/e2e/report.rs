@@ -284,7 +284,7 @@ fn the_tests_between_methods_stand_beside_the_page() {
     std::fs::create_dir(folder.path("docs")).unwrap();
     folder.run(&args, 0);
     let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
-    assert!(read("docs/page.md").contains("trial by trial: [tests/small.csv](<tests/small.csv>).\n"));
+    assert!(read("docs/page.md").contains("between all methods: [tests/small.csv](<tests/small.csv>).\n"));
     let csv = read("docs/tests/small.csv");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "data,metric,a,b,trials,a_minus_b,se,p");
