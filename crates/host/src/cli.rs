@@ -148,9 +148,26 @@ pub(crate) struct ReportArgs {
     /// A TOML file of numbers to stand beside ours, such as a paper's (Markdown only).
     #[arg(long, value_name = "FILE")]
     pub(crate) reference: Option<PathBuf>,
+    /// Write the matched-pair tests between all methods of each run to DIR/NAME.csv (Markdown only).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tests: Option<PathBuf>,
     /// What to make.
     #[arg(long, value_enum, default_value_t = Pages::Html)]
     pub(crate) format: Pages,
+    /// What Markdown holds.
+    #[arg(long, value_enum, default_value_t = Layout::Page)]
+    pub(crate) layout: Layout,
+}
+
+/// What `report --format md` can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Layout {
+    /// A page: a table for every data set, and what is different from the reference.
+    Page,
+    /// A table for each run: a row for every method, a group of columns for every data set.
+    Wide,
+    /// A table for each run: a row for every data set and method.
+    Long,
 }
 
 /// What `report` can make.

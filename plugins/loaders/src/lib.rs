@@ -6,14 +6,16 @@
 //! | `arrow` | Arrow IPC files and streams |
 //! | `npy` | NumPy arrays, labels from a second file |
 //! | `synthetic` | nothing: it draws compositional data from a seed |
+//! | `disturbed` | what another loader reads, with examples left out or replaced by outliers |
 //!
-//! All of them stream: a table is never in memory as a whole. What a source holds (its columns, and if that can be known
+//! All but `disturbed` stream: a table is never in memory as a whole. What a source holds (its columns, and if that can be known
 //! the number of rows and the length of embeddings) they say from its header or footer. They return the columns that were
 //! asked for and no others; those that are missing are an error that names all of them.
 
 #![deny(unsafe_code)]
 
 mod arrow;
+mod disturbed;
 mod npy;
 mod npy_file;
 mod npy_labels;

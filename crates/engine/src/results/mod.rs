@@ -1,5 +1,6 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod lead;
 mod read;
 mod record;
 mod recorded;
@@ -10,6 +11,7 @@ mod summary;
 mod tables;
 mod units;
 
+pub use self::lead::lead;
 pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};

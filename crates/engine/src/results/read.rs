@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use compflow_api::{Sets, Unit};
 use polars::prelude::*;
 
+use super::lead::lead;
 use super::record::RunRecord;
 use super::statistics::Scores;
 use super::summary::Summary;
@@ -133,6 +134,14 @@ impl Results {
     /// The metrics, in the order of the evaluators.
     pub fn metrics(&self) -> Vec<&str> {
         distinct(self.summary.iter().map(|entry| entry.metric.as_str()))
+    }
+
+    /// The metrics with the [leading](lead) one first, then in the order of the evaluators.
+    pub fn metrics_by_lead(&self) -> Vec<&str> {
+        let mut metrics = self.metrics();
+        let first = lead(&metrics);
+        metrics.sort_by_key(|metric| first != Some(*metric));
+        metrics
     }
 
     /// Whether more of a metric is better; so it is for one that the record does not know.

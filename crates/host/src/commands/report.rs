@@ -1,15 +1,16 @@
 //! `compflow report`: a results folder as one self-contained HTML page, or several as the tables of `docs/results.md`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use compflow_engine::Results;
 use compflow_engine::files::{plain, write_whole};
 
 use super::print;
-use crate::cli::{Pages, ReportArgs};
+use crate::cli::{Layout, Pages, ReportArgs};
 use crate::failure::Failure;
 use crate::report::reference::Reference;
-use crate::report::{ReportData, markdown, page};
+use crate::report::{ReportData, markdown, page, pairs};
 
 /// Runs the command: prints where the report is, or the report itself.
 ///
@@ -21,8 +22,14 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
             let [folder] = &args.folders[..] else {
                 return Err(Failure::request("a page shows one run; give one folder, or --format md"));
             };
-            if args.reference.is_some() {
-                return Err(Failure::request("--reference is for --format md"));
+            for (given, option) in [
+                (args.reference.is_some(), "--reference"),
+                (args.tests.is_some(), "--tests"),
+                (args.layout != Layout::Page, "--layout"),
+            ] {
+                if given {
+                    return Err(Failure::request(format!("{option} is for --format md")));
+                }
             }
             let data = ReportData::gather(folder, plugins)?;
             (page::page(&data, &args.cell)?, Some(folder.join("report.html")))
@@ -31,14 +38,60 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
             if !args.cell.is_empty() {
                 return Err(Failure::request("--cell is for --format html"));
             }
+            if args.reference.is_some() && args.layout != Layout::Page {
+                return Err(Failure::request("--reference is for --layout page"));
+            }
             let reference = args.reference.as_deref().map(Reference::read).transpose()?;
             let runs: Vec<ReportData> =
                 args.folders.iter().map(|folder| ReportData::gather(folder, plugins)).collect::<Result<_, _>>()?;
-            (markdown::page(&runs, reference.as_ref()), None)
+            if let Some(folder) = &args.tests {
+                write_tests(&runs, folder)?;
+            }
+            (markdown(&runs, reference.as_ref(), args), None)
         }
     };
     let Some(path) = args.out.clone().or(default) else { return print(&text) };
-    write_whole(&path, false, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::run(format!("{} cannot be written: {}", path.display(), plain(&error))))?;
+    write(&path, &text)?;
     print(&format!("{}\n", path.display()))
+}
+
+fn markdown(runs: &[ReportData], reference: Option<&Reference>, args: &ReportArgs) -> String {
+    // As the page refers to them: from where it is itself.
+    let folder = args.tests.as_deref().map(|tests| {
+        let page = args.out.as_deref().and_then(Path::parent);
+        page.and_then(|page| tests.strip_prefix(page).ok()).unwrap_or(tests)
+    });
+    let tests = |results: &Results| Some(tests_of(folder?, &results.record.name).display().to_string());
+    match args.layout {
+        Layout::Page => markdown::page(runs, reference, &tests),
+        Layout::Wide => markdown::tables(runs, markdown::wide),
+        Layout::Long => markdown::tables(runs, markdown::long),
+    }
+}
+
+/// The matched-pair tests of each run in a file of its name.
+fn write_tests(runs: &[ReportData], folder: &Path) -> Result<(), Failure> {
+    for (at, run) in runs.iter().enumerate() {
+        let name = run.name();
+        if Path::new(name).file_name() != Some(name.as_ref()) {
+            return Err(Failure::request(format!("--tests: `{name}` cannot be the name of a file")));
+        }
+        if runs[..at].iter().any(|other| other.name() == name) {
+            return Err(Failure::request(format!("--tests: two runs are named `{name}`")));
+        }
+    }
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    runs.iter().try_for_each(|run| write(&tests_of(folder, run.name()), &pairs::csv(run.results())))
+}
+
+fn tests_of(folder: &Path, run: &str) -> PathBuf {
+    folder.join(format!("{run}.csv"))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_whole(path, false, |file| file.write_all(text.as_bytes())).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::run(format!("{} cannot be written: {}", path.display(), plain(error)))
 }

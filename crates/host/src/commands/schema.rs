@@ -70,7 +70,7 @@ fn of_pipeline(offered: &[Offered]) -> Value {
             "evaluator": { "type": "array", "items": one_of(Kind::Evaluator) },
             "tune": table("Settles grids.", &["data", "metric"], json!({
                 "data": text("The name of a [[data]] table with role = \"tune\"."),
-                "metric": text("A metric that one of the evaluators reports."),
+                "metric": text("A metric that one of the evaluators reports, such as acri."),
             })),
             "plugins": table("What is required of libraries.", &[], json!({
                 "require": {

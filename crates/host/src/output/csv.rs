@@ -3,7 +3,7 @@
 use super::{Records, Value};
 
 /// A line for every record, after a line of names.
-pub(super) fn render(records: &Records) -> String {
+pub(crate) fn render(records: &Records) -> String {
     let names: Vec<String> = records.columns.iter().map(|name| field(name)).collect();
     let mut text = names.join(",") + "\n";
     for row in &records.rows {

@@ -32,6 +32,7 @@ pub(crate) fn metric_name(metric: &str) -> String {
         "acri" => "aCRI".to_owned(),
         "bcubed" => "BCubed".to_owned(),
         "set_f1" => "set F1".to_owned(),
+        "set_accuracy" => "set accuracy".to_owned(),
         "cri" | "ari" | "nmi" | "ami" => metric.to_ascii_uppercase(),
         _ => metric.to_owned(),
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use compflow_api::Unit;
-use compflow_engine::results::{Summary, distinct, score_text};
+use compflow_engine::results::{Summary, distinct, lead, score_text};
 
 use super::latex::{SIGNIFICANT, escape, metric_name};
 use super::{Grid, Output, Records, Value};
@@ -43,7 +43,8 @@ impl Output for SummaryTable<'_> {
     }
 }
 
-/// One grid per data set: a row per clusterer, a column per metric, mean (s.e.), shares in per cent, the best marked.
+/// One grid per data set: a row per clusterer, a column per metric, mean (s.e.), shares in per cent, the best by the
+/// leading metric marked.
 fn grids(entries: &[Summary]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for data in distinct(entries.iter().map(|entry| entry.data.as_str())) {
@@ -55,7 +56,7 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
         };
         let clusterers = distinct(here.iter().map(|entry| entry.clusterer.as_str()));
         // With one method alone nothing is marked as the best.
-        let compared = clusterers.len() > 1;
+        let starred = lead(&metrics).filter(|_| clusterers.len() > 1);
         let all_shares = here.iter().all(|entry| entry.unit == Unit::Share);
         let is_share = |metric: &str| here.iter().any(|entry| entry.metric == metric && entry.unit == Unit::Share);
         let header: Vec<String> = metrics
@@ -66,7 +67,8 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
             .into_iter()
             .map(|clusterer| {
                 let texts = metrics.iter().map(|metric| {
-                    find(clusterer, metric).map_or("–".to_owned(), |entry| entry_text(entry, compared, trials))
+                    find(clusterer, metric)
+                        .map_or("–".to_owned(), |entry| entry_text(entry, starred == Some(*metric), trials))
                 });
                 std::iter::once(clusterer.to_owned()).chain(texts).collect()
             })
@@ -76,7 +78,11 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
                 "{data}: mean (s.e.){} over {trials} trial{}{}",
                 if all_shares { " in %" } else { "" },
                 if trials == 1 { "" } else { "s" },
-                if compared { ", * best" } else { "" }
+                match starred {
+                    Some(metric) if metrics.len() > 1 => format!(", * best by {metric}"),
+                    Some(_) => ", * best".to_owned(),
+                    None => String::new(),
+                }
             ),
             header: std::iter::once("clusterer".to_owned()).chain(header).collect(),
             rows,
@@ -92,12 +98,13 @@ pub(crate) fn mean_text(entry: &Summary) -> String {
     format!("{}{se}", score_text(entry.unit, entry.mean))
 }
 
-fn entry_text(entry: &Summary, compared: bool, trials: usize) -> String {
+/// An entry as it stands in its column: with a star if it is the best of one in which the best is `starred`.
+fn entry_text(entry: &Summary, starred: bool, trials: usize) -> String {
     let mut text = mean_text(entry);
     if entry.trials < trials {
         let _ = write!(text, " [{}/{trials}]", entry.trials);
     }
-    match (compared, entry.best) {
+    match (starred, entry.best) {
         (false, _) => text,
         (true, true) => text + " *",
         (true, false) => text + "  ",
@@ -249,6 +256,27 @@ mod tests {
                 "\\end{tabular}",
             ]
         );
+    }
+
+    /// Many small clusters can have the best raw CRI and be wrong about everything.
+    #[test]
+    fn the_star_is_given_once_by_what_is_corrected_for_chance() {
+        let entries = [
+            entry("d", "many", "cri", 0.86, None),
+            entry("d", "few", "cri", 0.85, Some(0.01)),
+            entry("d", "many", "acri", 0.04, Some(0.01)),
+            entry("d", "few", "acri", 0.40, None),
+        ];
+        let starred = |entries: &[Summary]| {
+            let text = Format::Table.render(&SummaryTable { entries, heading: &str::to_owned });
+            let lines = text.lines().map(|line| line.trim().to_owned());
+            lines.filter(|line| line.contains(" *")).collect::<Vec<_>>()
+        };
+        let rows = starred(&entries);
+        assert!(rows[0].ends_with(", * best by acri"), "{rows:?}");
+        assert!(rows.len() == 2 && rows[1].starts_with("few") && rows[1].ends_with("40.0 (0.4) *"), "{rows:?}");
+        let rows = starred(&entries[..2]);
+        assert!(rows[0].ends_with(", * best") && rows[1].starts_with("many"), "the only metric decides: {rows:?}");
     }
 
     #[test]

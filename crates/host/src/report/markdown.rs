@@ -1,5 +1,7 @@
-//! The tables of `docs/results.md`: ours beside somebody else's, what is significant, and where they differ.
+//! The tables of `docs/results.md`: ours beside somebody else's, what is significant, and where they differ; and tables
+//! alone, for pages that have a text of their own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use compflow_engine::Results;
@@ -8,30 +10,83 @@ use compflow_engine::results::{Summary, Trivial, score_text, shown};
 
 use super::ReportData;
 use super::reference::{Entry, Reference, welch};
-use super::scores::{p_text, pair};
 use super::svg;
 use crate::output::latex::{SIGNIFICANT, metric_name};
 use crate::output::summary::mean_text;
 
-/// The page of several runs. Writing to a string cannot fail.
-pub(crate) fn page(runs: &[ReportData], reference: Option<&Reference>) -> String {
+/// The page of several runs; `tests` says where the matched-pair tests of a run are, if anywhere. Writing to a string
+/// cannot fail.
+pub(crate) fn page(
+    runs: &[ReportData],
+    reference: Option<&Reference>,
+    tests: &dyn Fn(&Results) -> Option<String>,
+) -> String {
     let mut text = "# Results\n\n".to_owned();
     let _ = writeln!(
         text,
         "Mean (s.e.) over trials, shares in %. **Bold** is the best of its column, † is not significantly worse (matched-pair \
-         t-test\nover trials, p ≥ {SIGNIFICANT}). *All alone* makes every example a cluster of its own, *one cluster* \
-         puts all together: what a\nmethod scores that looks at nothing. Seconds are those of one cell."
+         t-test\nover trials, p ≥ {SIGNIFICANT}). Methods in *italics* are given the truth and do not compete. *All alone* \
+         makes every example a\ncluster of its own, *one cluster* puts all together: what a method scores that looks at \
+         nothing. Seconds are those of one cell."
     );
     if let Some(reference) = reference {
         let _ = writeln!(text, "The columns *{}* are from {}.", reference.name, reference.source);
     }
     for run in runs {
-        section(&mut text, run, reference);
+        section(&mut text, run, reference, tests(&run.results));
     }
     text
 }
 
-fn section(text: &mut String, run: &ReportData, reference: Option<&Reference>) {
+/// Tables alone, one for each run, under its name if there are several.
+pub(crate) fn tables(runs: &[ReportData], table: fn(&mut String, &Results)) -> String {
+    let mut text = String::new();
+    for (at, run) in runs.iter().enumerate() {
+        if runs.len() > 1 {
+            let gap = if at > 0 { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}### {}\n", escape(&run.results.record.name));
+        }
+        table(&mut text, &run.results);
+    }
+    text
+}
+
+/// A row for every method, a group of columns for every data set.
+pub(crate) fn wide(text: &mut String, results: &Results) {
+    let (data, metrics) = (results.data(), results.metrics());
+    let mut header = vec![String::new()];
+    for data in &data {
+        for (at, metric) in metrics.iter().enumerate() {
+            let group = if at == 0 { format!("{}: ", escape(&results.heading(data))) } else { String::new() };
+            header.push(group + &escape(&metric_name(metric)));
+        }
+    }
+    begin(text, &header, 1);
+    for clusterer in results.clusterers() {
+        let mut cells = vec![method(results, clusterer)];
+        for data in &data {
+            cells.extend(metrics.iter().map(|metric| cell(results, data, clusterer, metric)));
+        }
+        row(text, &cells);
+    }
+}
+
+/// A row for every data set and method, a column for every metric.
+pub(crate) fn long(text: &mut String, results: &Results) {
+    let metrics = results.metrics();
+    let mut header = vec!["data".to_owned(), "method".to_owned()];
+    header.extend(metrics.iter().map(|metric| escape(&metric_name(metric))));
+    begin(text, &header, 2);
+    for data in results.data() {
+        for clusterer in results.clusterers() {
+            let mut cells = vec![escape(data), method(results, clusterer)];
+            cells.extend(metrics.iter().map(|metric| cell(results, data, clusterer, metric)));
+            row(text, &cells);
+        }
+    }
+}
+
+fn section(text: &mut String, run: &ReportData, reference: Option<&Reference>, tests: Option<String>) {
     let results = &run.results;
     let record = &results.record;
     let _ = writeln!(text, "\n## {}\n", escape(&record.name));
@@ -56,7 +111,9 @@ fn section(text: &mut String, run: &ReportData, reference: Option<&Reference>) {
         let _ = writeln!(text, "\n### {}, {}\n", escape(&record.name), escape(&results.heading(data)));
         table(text, run, data, reference);
     }
-    tests(text, results, reference);
+    if let Some(tests) = tests {
+        let _ = writeln!(text, "\nMatched-pair t-tests between all methods: [{}](<{tests}>).", escape(&tests));
+    }
     if let Some(reference) = reference.filter(|reference| !reference.about(&record.name).0.is_empty()) {
         differences(text, results, reference);
     }
@@ -73,17 +130,25 @@ fn table(text: &mut String, run: &ReportData, data: &str, reference: Option<&Ref
         header.extend(referred(metric).map(|reference| format!("*{}*", reference.name)));
     }
     header.push("seconds".to_owned());
-    row(text, &header);
-    let _ = writeln!(text, "|---|{}", "---:|".repeat(header.len() - 1));
-    let clusterers = results.clusterers();
-    for clusterer in &clusterers {
-        let mut cells = vec![escape(clusterer)];
+    begin(text, &header, 1);
+    let mut footnotes = Vec::new();
+    for clusterer in results.clusterers() {
+        let mut cells = vec![method(results, clusterer)];
         for metric in results.metrics() {
-            let entry = results.entry(data, clusterer, metric);
-            cells.push(entry.map_or_else(|| "–".to_owned(), |entry| ours(entry, clusterers.len())));
+            cells.push(cell(results, data, clusterer, metric));
             if let Some(reference) = referred(metric) {
                 let theirs = reference.entry(name, data, clusterer, metric);
-                cells.push(theirs.map_or_else(String::new, |Entry { mean, se }| format!("*{mean:.1} ({se:.1})*")));
+                let mark = theirs.and(reference.footnote(name, clusterer, metric)).map(|footnote| {
+                    let known = footnotes.iter().position(|known| *known == footnote);
+                    let at = known.unwrap_or_else(|| {
+                        footnotes.push(footnote);
+                        footnotes.len() - 1
+                    });
+                    format!("<sup>{}</sup>", at + 1)
+                });
+                cells.push(theirs.map_or_else(String::new, |Entry { mean, se }| {
+                    format!("*{mean:.1} ({se:.1})*{}", mark.unwrap_or_default())
+                }));
             }
         }
         let taken = results.seconds(data, clusterer);
@@ -105,6 +170,29 @@ fn table(text: &mut String, run: &ReportData, data: &str, reference: Option<&Ref
     if let Some(reason) = failed {
         let _ = writeln!(text, "\nThe trivial clusterings could not be scored: {reason}.");
     }
+    for (at, footnote) in footnotes.into_iter().enumerate() {
+        let _ = writeln!(text, "\n<sup>{}</sup> {footnote}", at + 1);
+    }
+}
+
+/// The head of a table whose first columns are texts.
+fn begin(text: &mut String, header: &[String], texts: usize) {
+    row(text, header);
+    let _ = writeln!(text, "|{}{}", "---|".repeat(texts), "---:|".repeat(header.len() - texts));
+}
+
+/// A method's name, in italics if it is given the truth.
+fn method(results: &Results, clusterer: &str) -> String {
+    let name = escape(clusterer);
+    if results.is_oracle(clusterer) { format!("*{name}*") } else { name }
+}
+
+/// An entry of the results table, and of how many trials if not of all.
+fn cell(results: &Results, data: &str, clusterer: &str, metric: &str) -> String {
+    let Some(entry) = results.entry(data, clusterer, metric) else { return "–".to_owned() };
+    let trials = results.trials(data).len();
+    let some = if entry.trials < trials { format!(" [{}/{trials}]", entry.trials) } else { String::new() };
+    ours(entry, results.clusterers().len()) + &some
 }
 
 fn row(text: &mut String, cells: &[String]) {
@@ -135,55 +223,6 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Matched-pair tests between all methods, for the metrics that the reference has, or the first one.
-fn tests(text: &mut String, results: &Results, reference: Option<&Reference>) {
-    let clusterers = results.clusterers();
-    if clusterers.len() < 2 {
-        return;
-    }
-    let (name, data) = (&results.record.name, results.data());
-    let referred = |metric: &str| {
-        data.iter().any(|data| reference.is_some_and(|reference| reference.has(name, data, metric)))
-    };
-    let mut metrics = results.metrics();
-    if metrics.iter().any(|metric| referred(metric)) {
-        metrics.retain(|metric| referred(metric));
-    } else {
-        metrics.truncate(1);
-    }
-    for metric in metrics {
-        let _ = writeln!(
-            text,
-            "\n<details><summary>{}: matched-pair t-tests between methods</summary>\n\n\
-             p of the row against the column; + and − where the row is significantly better or worse.",
-            metric_name(metric)
-        );
-        for data in &data {
-            let mut header = vec![escape(&results.heading(data))];
-            header.extend(clusterers.iter().map(|clusterer| escape(clusterer)));
-            text.push('\n');
-            row(text, &header);
-            let _ = writeln!(text, "|---|{}", "---|".repeat(clusterers.len()));
-            for clusterer in &clusterers {
-                let mut cells = vec![escape(clusterer)];
-                cells.extend(clusterers.iter().map(|other| match pair(results, data, metric, clusterer, other) {
-                    None => String::new(),
-                    Some(pair) => {
-                        let sign = match (pair.significant(), pair.better) {
-                            (false, _) => "",
-                            (true, true) => "+ ",
-                            (true, false) => "− ",
-                        };
-                        format!("{sign}{}", p_text(pair.p).replace('<', "&lt;"))
-                    }
-                }));
-                row(text, &cells);
-            }
-        }
-        *text += "\n</details>\n";
-    }
-}
-
 /// Where our numbers differ from the reference's, and why.
 fn differences(text: &mut String, results: &Results, reference: &Reference) {
     let name = &results.record.name;
@@ -194,6 +233,8 @@ fn differences(text: &mut String, results: &Results, reference: &Reference) {
         reference.name
     );
     let (mut compared, mut different) = (0, 0);
+    let mut reasons: BTreeMap<usize, (&str, Vec<String>)> = BTreeMap::new();
+    let mut unexplained = Vec::new();
     for clusterer in results.clusterers() {
         let mut lines = Vec::new();
         for metric in results.metrics() {
@@ -217,9 +258,22 @@ fn differences(text: &mut String, results: &Results, reference: &Reference) {
             continue;
         }
         let _ = writeln!(text, "- **{}**: {}.", escape(clusterer), lines.join(", "));
-        let notes: Vec<&str> = reference.notes(name, clusterer).collect();
-        let why = if notes.is_empty() { "We do not know why yet.".to_owned() } else { notes.join(" ") };
-        let _ = writeln!(text, "  {why}");
+        let before = reasons.values().map(|(_, names)| names.len()).sum::<usize>();
+        for (at, note) in reference.notes(name, clusterer) {
+            reasons.entry(at).or_insert((note, Vec::new())).1.push(escape(clusterer));
+        }
+        if reasons.values().map(|(_, names)| names.len()).sum::<usize>() == before {
+            unexplained.push(escape(clusterer));
+        }
+    }
+    if different > 0 {
+        *text += "\nWhy, as far as it is known:\n\n";
+    }
+    for (note, names) in reasons.values() {
+        let _ = writeln!(text, "- {}: {note}", names.join(", "));
+    }
+    if !unexplained.is_empty() {
+        let _ = writeln!(text, "- {}: not known yet.", unexplained.join(", "));
     }
     let unmatched: Vec<String> = results
         .clusterers()

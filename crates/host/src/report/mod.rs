@@ -7,6 +7,7 @@ mod graph;
 pub(crate) mod markdown;
 mod names;
 pub(crate) mod page;
+pub(crate) mod pairs;
 mod pca;
 mod points;
 pub(crate) mod reference;
@@ -65,6 +66,16 @@ impl ReportData {
         }
         drop(run);
         Ok(Self { results, space, data })
+    }
+
+    /// The pipeline's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.results.record.name
+    }
+
+    /// What the run left behind.
+    pub(crate) fn results(&self) -> &Results {
+        &self.results
     }
 
     /// The mean score of a trivial clustering, if it can be had.

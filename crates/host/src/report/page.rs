@@ -2,7 +2,7 @@
 
 use compflow_api::Unit;
 use compflow_engine::Results;
-use compflow_engine::results::score_text;
+use compflow_engine::results::{lead, score_text};
 use maud::{DOCTYPE, PreEscaped, html};
 
 use super::{ReportData, points, scores, setup, times, traces, trial};
@@ -78,12 +78,12 @@ fn subtitle(results: &Results) -> String {
     .join(" · ")
 }
 
-/// Who is best by the first metric, data set by data set.
+/// Who is best by the leading metric, data set by data set.
 fn winners(results: &Results) -> Option<maud::Markup> {
     if results.clusterers().len() < 2 {
         return None;
     }
-    let metric = *results.metrics().first()?;
+    let metric = lead(&results.metrics())?;
     let best: Vec<_> = results
         .data()
         .into_iter()

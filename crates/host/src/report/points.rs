@@ -25,7 +25,7 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                 "A point is a trial, the upright bar its mean, the line the standard error. Dashed: what the trivial "
                 "clusterings score, where that is in view."
             }
-            @for metric in results.metrics() {
+            @for metric in results.metrics_by_lead() {
                 @let all = data.iter().flat_map(|data| clusterers.iter().flat_map(|clusterer| results.scores(data, clusterer, metric).into_values().collect::<Vec<_>>()));
                 @if let Some([low, high]) = range(all) {
                     h3 { (metric_name(metric)) @if results.unit(metric) == Unit::Share { " in %" } }

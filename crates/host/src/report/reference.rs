@@ -41,6 +41,9 @@ struct Table {
     /// What to say wherever it stands, e.g. that the data is not the same.
     #[serde(default)]
     caution: Option<String>,
+    /// By clusterer: what to say below every table that has its numbers.
+    #[serde(default)]
+    footnotes: BTreeMap<String, String>,
 }
 
 /// Why our numbers differ.
@@ -73,6 +76,9 @@ impl Reference {
     fn parse(text: &str) -> Result<Self, String> {
         let reference: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         for table in &reference.table {
+            if let Some(name) = table.footnotes.keys().find(|name| !table.rows.contains_key(*name)) {
+                return Err(format!("{}: a footnote for `{name}`, which has no row", table.source));
+            }
             for (clusterer, row) in &table.rows {
                 let place = format!("{}, {clusterer}", table.source);
                 if row.len() != table.data.len() {
@@ -113,13 +119,19 @@ impl Reference {
         (sources, cautions)
     }
 
-    /// Why a clusterer's numbers differ, as far as that is known.
-    pub(crate) fn notes<'a>(&'a self, run: &'a str, clusterer: &'a str) -> impl Iterator<Item = &'a str> {
+    /// What to say below the numbers for a clusterer.
+    pub(crate) fn footnote(&self, run: &str, clusterer: &str, metric: &str) -> Option<&str> {
+        let known = |table: &&Table| table.metric == metric && table.runs.iter().any(|known| known == run);
+        self.table.iter().filter(known).find_map(|table| table.footnotes.get(clusterer)).map(String::as_str)
+    }
+
+    /// Why a clusterer's numbers differ, as far as that is known: notes and their places in the file.
+    pub(crate) fn notes<'a>(&'a self, run: &'a str, clusterer: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
         let named = |list: &[String], name: &str| list.iter().any(|known| known == name);
-        self.note
-            .iter()
-            .filter(move |note| named(&note.runs, run) && named(&note.clusterers, clusterer))
-            .map(|note| note.text.as_str())
+        let notes = self.note.iter().enumerate();
+        notes
+            .filter(move |(_, note)| named(&note.runs, run) && named(&note.clusterers, clusterer))
+            .map(|(at, note)| (at, note.text.as_str()))
     }
 }
 
@@ -162,6 +174,8 @@ mod tests {
         caution = "other data"
         [table.rows]
         AP = ["87.9 (0.1)", ""]
+        [table.footnotes]
+        AP = "of an older one"
 
         [[note]]
         runs = ["og"]
@@ -178,7 +192,9 @@ mod tests {
         assert_eq!(reference.entry("speech", "n150", "AP", "cri"), None);
         assert!(reference.has("og", "n750", "cri") && !reference.has("og", "n9", "cri"));
         assert_eq!(reference.about("og"), (vec!["Table 1"], vec!["other data"]));
-        assert_eq!(reference.notes("og", "AP").collect::<Vec<_>>(), ["because"]);
+        assert_eq!(reference.notes("og", "AP").collect::<Vec<_>>(), [(0, "because")]);
+        assert_eq!(reference.footnote("og", "AP", "cri"), Some("of an older one"));
+        assert_eq!(reference.footnote("og", "AP", "ari"), None);
     }
 
     #[test]
@@ -187,6 +203,8 @@ mod tests {
         assert_eq!(Reference::parse(&wrong).unwrap_err(), "Table 1, AP: expected `mean (s.e.)`, found `87.9 0.1`");
         let short = FILE.replace(", \"\"]", "]");
         assert_eq!(Reference::parse(&short).unwrap_err(), "Table 1, AP: 1 entries for 2 data sets");
+        let nobody = FILE.replace("AP = \"of an", "PA = \"of an");
+        assert_eq!(Reference::parse(&nobody).unwrap_err(), "Table 1: a footnote for `PA`, which has no row");
         assert!(Reference::parse("nam = 1").unwrap_err().contains("nam"));
     }
 

@@ -1,4 +1,4 @@
-//! The paper's tables, one per metric, and matched-pair tests between all methods.
+//! The paper's tables, one per metric, the leading one first, and matched-pair tests between all methods.
 
 use compflow_engine::Results;
 use compflow_engine::results::statistics::{matched_pairs, mean};
@@ -40,7 +40,7 @@ pub(crate) fn p_text(p: f64) -> String {
 /// The tables and the tests.
 pub(crate) fn section(report: &ReportData) -> Markup {
     let results = &report.results;
-    let metrics = results.metrics();
+    let metrics = results.metrics_by_lead();
     html! {
         section #scores {
             h2 { "Scores" }

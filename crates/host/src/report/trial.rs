@@ -2,7 +2,7 @@
 
 use compflow_api::{Embeddings, Sets};
 use compflow_engine::data::{Ids, Trial};
-use compflow_engine::results::{TrialAssignments, score_text};
+use compflow_engine::results::{TrialAssignments, lead, score_text};
 use maud::{Markup, html};
 
 use super::ReportData;
@@ -187,9 +187,9 @@ fn points(
     let projection = pca::project(&report.space.points(Embeddings::new(&trial.embeddings, dim)), dim);
     let placed = Placed::new(&projection.points);
     let results = &report.results;
-    let metric = results.metrics().first().map(|metric| (*metric).to_owned());
+    let metric = lead(&results.metrics());
     let score = |clusterer: &str| {
-        let metric = metric.as_ref()?;
+        let metric = metric?;
         let value = *results.scores(&chosen.data, clusterer, metric).get(&(chosen.trial as usize))?;
         Some(format!("{} {} · ", metric_name(metric), score_text(results.unit(metric), value)))
     };

@@ -14,6 +14,7 @@ mod documentation;
 mod editors;
 mod examples;
 mod faults;
+mod lead;
 mod nesting;
 mod new_plugins;
 mod report;

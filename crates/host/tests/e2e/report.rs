@@ -254,20 +254,74 @@ fn markdown_puts_a_reference_beside_our_numbers() {
     folder.run(&["run", "small.toml", "--out", "out"], 0);
     let reference = "name = \"paper\"\nsource = \"a paper\"\ntrials = 3\n[[table]]\nsource = \"Table 9\"\n\
                      runs = [\"small\"]\nmetric = \"cri\"\ndata = [\"made\"]\n[table.rows]\nKM = [\"12.3 (0.1)\"]\n\
-                     [[note]]\nruns = [\"small\"]\nclusterers = [\"KM\"]\ntext = \"It was made up.\"\n";
+                     [table.footnotes]\nKM = \"Of another.\"\n[[note]]\nruns = [\"small\"]\nclusterers = [\"KM\"]\ntext = \"It was made up.\"\n";
     folder.write("reference.toml", reference);
     let (text, _) = folder.run(&["report", "out", "--format", "md", "--reference", "reference.toml"], 0);
     assert!(text.contains("|  | CRI | *paper* | aCRI | ARI | seconds |"), "{text}");
-    assert!(text.contains(" | *12.3 (0.1)* | "), "{text}");
     assert!(text.contains("| *all alone* | ") && text.contains("| *one cluster* | "), "{text}");
-    assert!(
-        text.contains("- **KM**: CRI at n = 45 ") && text.contains(" against 12.3.\n  It was made up.\n"),
-        "{text}"
-    );
+    assert!(text.contains("- **KM**: CRI at n = 45 ") && text.contains(" against 12.3.\n"), "{text}");
+    assert!(text.contains("\n- KM: It was made up.\n"), "{text}");
+    assert!(text.contains("*12.3 (0.1)*<sup>1</sup>") && text.contains("\n<sup>1</sup> Of another.\n"), "{text}");
     assert!(text.contains("1 of 1 entries differ."), "{text}");
     folder.write("reference.toml", &reference.replace("12.3 (0.1)", "twelve"));
     let (_, stderr) = folder.run(&["report", "out", "--format", "md", "--reference", "reference.toml"], 2);
     assert_eq!(stderr, "error: reference.toml: Table 9, KM: expected `mean (s.e.)`, found `twelve`\n");
+}
+
+/// Two methods, one that is given the truth, two data sets.
+fn two_by_two(folder: &Folder) {
+    let more = "[[clusterer]]\nname = \"O_C\"\nuse = \"oracle\"\n[[data]]\nname = \"more\"\nloader = \"synthetic\"\n\
+                params = { n = 60, dim = 4, k = 3, noise = 0.05, trials = 3 }\n";
+    folder.write("small.toml", &format!("{SMALL}{more}"));
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+}
+
+#[test]
+fn the_tests_between_methods_stand_beside_the_page() {
+    let folder = Folder::new();
+    two_by_two(&folder);
+    let args = ["report", "out", "--format", "md", "--tests", "docs/tests", "--out", "docs/page.md"];
+    std::fs::create_dir(folder.path("docs")).unwrap();
+    folder.run(&args, 0);
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    assert!(read("docs/page.md").contains("between all methods: [tests/small.csv](<tests/small.csv>).\n"));
+    let csv = read("docs/tests/small.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "data,metric,a,b,trials,a_minus_b,se,p");
+    assert_eq!(lines.len(), 1 + 2 * 3, "one pair, two data sets, three metrics: {csv}");
+    // The oracle has an ARI of 1 in every trial, so the difference has the other's mean and error.
+    let (summary, _) = folder.run(&["run", "small.toml", "--out", "out", "--quiet", "--format", "csv"], 0);
+    let entry: Vec<&str> =
+        summary.lines().find(|line| line.starts_with("made,KM,ari,")).unwrap().split(',').collect();
+    let test: Vec<&str> =
+        lines.iter().find(|line| line.starts_with("made,ari,KM,O_C,3,")).unwrap().split(',').collect();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert!((number(test[5]) - (number(entry[4]) - 1.0)).abs() < 1e-12, "{test:?} {entry:?}");
+    assert!((number(test[6]) - number(entry[5])).abs() < 1e-12, "{test:?} {entry:?}");
+    let (_, refused) = folder.run(&["report", "out", "out", "--format", "md", "--tests", "t"], 2);
+    assert_eq!(refused, "error: --tests: two runs are named `small`\n");
+    let (_, refused) = folder.run(&["report", "out", "--tests", "t"], 2);
+    assert_eq!(refused, "error: --tests is for --format md\n");
+}
+
+#[test]
+fn tables_alone_are_wide_or_long() {
+    let folder = Folder::new();
+    two_by_two(&folder);
+    let table = |layout: &str| folder.run(&["report", "out", "--format", "md", "--layout", layout], 0).0;
+    let wide: Vec<String> = table("wide").lines().map(str::to_owned).collect();
+    assert_eq!(wide[0], "|  | n = 45: CRI | aCRI | ARI | n = 60: CRI | aCRI | ARI |");
+    assert_eq!(wide[1], "|---|---:|---:|---:|---:|---:|---:|");
+    assert!(wide.len() == 4 && wide[2].starts_with("| KM | ") && wide[3].starts_with("| *O\\_C* | "), "{wide:?}");
+    let long: Vec<String> = table("long").lines().map(str::to_owned).collect();
+    assert_eq!(long[0], "| data | method | CRI | aCRI | ARI |");
+    let starts = ["| made | KM | ", "| made | *O\\_C* | ", "| more | KM | ", "| more | *O\\_C* | "];
+    assert_eq!(long.len(), 2 + starts.len(), "{long:?}");
+    assert!(long[2..].iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{long:?}");
+    let args = ["report", "out", "out", "--format", "md", "--layout", "long"];
+    assert_eq!(folder.run(&args, 0).0.matches("### small\n").count(), 2, "several are told apart by their names");
+    let refused = folder.run(&["report", "out", "--layout", "long"], 2).1;
+    assert_eq!(refused, "error: --layout is for --format md\n");
 }
 
 /// The file that ships is read, and the columns it names exist.
