@@ -89,8 +89,7 @@ struct Fit {
 
 impl Cgm {
     /// One that begins with what `initial` finds.
-    #[cfg(test)]
-    pub(crate) fn beginning_with(params: Params, initial: Box<dyn Clusterer>) -> Self {
+    pub fn beginning_with(params: Params, initial: Box<dyn Clusterer>) -> Self {
         Self { params, initial }
     }
 

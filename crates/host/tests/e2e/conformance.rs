@@ -45,7 +45,7 @@ fn our_clusterers_composers_and_evaluators_pass() {
         &bilinear,
     ];
     let params: Vec<&str> = params.iter().flat_map(|params| ["--params", params]).collect();
-    let stems = ["baselines", "cap", "ckm", "composers", "gcr", "metrics"];
+    let stems = ["baselines", "cap", "cgm", "ckm", "composers", "gcr", "metrics"];
     let tested: Vec<&str> = stems.into_iter().filter(|stem| offers(stem)).collect();
     assert!(tested.len() >= 4, "{tested:?}");
     for stem in tested {

@@ -15,6 +15,7 @@ mod editors;
 mod examples;
 mod faults;
 mod lead;
+mod mixture;
 mod nesting;
 mod new_plugins;
 mod report;
