@@ -9,6 +9,7 @@
 //! | [`assign`] | the nearest centre of every example, and sums by centre |
 //! | [`pairs`] | distances with every digit, in f64 |
 //! | [`counting`] | how many sets there are |
+//! | [`weights`] | how much examples count |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`nested`] | what a component says that another one made |
@@ -39,4 +40,5 @@ pub mod points;
 pub mod preference;
 pub mod products;
 pub mod testing;
+pub mod weights;
 pub mod workers;

@@ -185,8 +185,8 @@ impl Clusterer for Ac {
         Ok(Clustering {
             assignments: Sets::singletons(&labels),
             clusters: Sets::all_up_to(clusters, 1),
-            centroids: means(&points, dim, &labels, clusters),
-            singletons: singletons(task, &labels, clusters),
+            centroids: means(&points, dim, None, &labels, clusters),
+            singletons: singletons(task, None, &labels, clusters),
             diagnostics: Diagnostics {
                 iterations: tree.heights().len() as u64,
                 converged: true,

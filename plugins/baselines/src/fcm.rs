@@ -132,7 +132,7 @@ impl Clusterer for Fcm {
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let threads = if n.saturating_mul(k).saturating_mul(dim) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
-        let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(dim + 1));
+        let tiles = Tiles::new(&task.points(), None, dim, k.saturating_mul(dim + 1));
 
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
         let first: Vec<f64> = (0..n * k).map(|_| rng.random()).collect();
@@ -149,8 +149,17 @@ impl Clusterer for Fcm {
             let (m, largest) = (self.m, tiles.largest());
             format!("`m` = {m} is large, or the examples, up to {largest:e} from their mean, are too near for f64")
         };
-        let mut found =
-            soft::clustering(task, memberships, &run.centres, self.threshold, diagnostics, services, collapse);
+        // Weights are no matter here, so they are none in the centroids of unions either.
+        let unweighted = Task { weights: None, ..*task };
+        let mut found = soft::clustering(
+            &unweighted,
+            memberships,
+            &run.centres,
+            self.threshold,
+            diagnostics,
+            services,
+            collapse,
+        );
         found.scalars.push(("fuzzy_partition_coefficient".to_owned(), run.fpc));
         Ok(found)
     }

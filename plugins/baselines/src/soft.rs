@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use compflow_kernels::equals::distinct;
+use compflow_kernels::weights::weight;
 
 use compflow_api::{Clustering, Diagnostics, Level, Normalize, Services, Sets, Singletons, Task};
 
@@ -35,7 +36,7 @@ pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree
 
 /// The clustering that memberships stand for. Its clusters are the singletons that occur, alone or in larger sets, with
 /// the method's `centres` as centroids, and after them the larger sets that occur, by size and then in lexicographic
-/// order, each with the mean of the points that were given to it. Warns if some of the `k` singletons do not occur, and
+/// order, each with the weighted mean of the points that were given to it. Warns if some of the `k` singletons do not occur, and
 /// if all examples have the same set although they differ, which `collapse` explains.
 pub(crate) fn clustering(
     task: &Task<'_>,
@@ -52,10 +53,14 @@ pub(crate) fn clustering(
 
     // By size and members: how many points, and their sum.
     let mut unions = BTreeMap::new();
-    for (set, point) in assignments.iter().zip(task.points().chunks_exact(dim)).filter(|(set, _)| set.len() > 1) {
-        let (count, sum) = unions.entry((set.len(), set)).or_insert_with(|| (0.0, vec![0.0; dim]));
-        *count += 1.0;
-        sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
+    for (row, (set, point)) in assignments.iter().zip(task.points().chunks_exact(dim)).enumerate() {
+        if set.len() > 1 {
+            // A union of which nobody counts has a mean all the same.
+            let weight = weight(task.weights, row).max(1e-100);
+            let (count, sum) = unions.entry((set.len(), set)).or_insert_with(|| (0.0, vec![0.0; dim]));
+            *count += weight;
+            sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += weight * f64::from(value));
+        }
     }
     let mut occurs = vec![false; k];
     assignments.values().iter().for_each(|&cluster| occurs[cluster as usize] = true);

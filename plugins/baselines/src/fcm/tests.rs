@@ -35,7 +35,7 @@ fn equals_scikit_fuzzy_from_the_same_memberships() {
         let (points, dim) = fixtures.points(data);
         let [k, m, error, max_iter, fpc] = fixtures.numbers(&format!("{case}/params")).1[..] else { panic!() };
         let fcm = Fcm { error, max_iter: max_iter as usize, ..fcm(k as usize, m) };
-        let tiles = Tiles::new(&points, dim, 1);
+        let tiles = Tiles::new(&points, None, dim, 1);
         let found = run(&fcm, &tiles, &fixtures.numbers(&format!("{case}/start")).1);
 
         let expected = |name: &str| fixtures.numbers(&format!("{case}/{name}")).1;
@@ -70,7 +70,7 @@ fn one_iteration_equals_plain_loops() {
     for (n, dim, k, m) in [(1, 1, 1, 2.0), (10, 3, 4, 1.2), (300, 5, 7, 1.9), (1500, 8, 3, 4.0)] {
         let values = examples::uniform(n, dim, 1);
         let first: Vec<f64> = examples::uniform(n, k, 2).iter().map(|&value| f64::from(value) + 1.1).collect();
-        let (tiles, fcm) = (Tiles::new(&values, dim, 1), Fcm { max_iter: 1, ..fcm(k, m) });
+        let (tiles, fcm) = (Tiles::new(&values, None, dim, 1), Fcm { max_iter: 1, ..fcm(k, m) });
         let found = run(&fcm, &tiles, &first);
         let (centres, u, objective) = naive::fuzzy_step(&wide(&values), &first, dim, k, m);
         assert!(deviation(&found.centres, &centres, 1e-3) < 1e-12);
