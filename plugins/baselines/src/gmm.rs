@@ -27,7 +27,7 @@ use crate::gaussians::Expectation;
 use crate::kmeans::{self, KMeans};
 pub use crate::moments::Covariance;
 use crate::moments::Estimator;
-use crate::soft;
+use crate::soft::{self, Threshold};
 use crate::tiles::Tiles;
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
@@ -75,10 +75,11 @@ pub struct Params {
     /// Where the first responsibilities come from.
     #[serde(default)]
     pub init: Init,
-    /// An example belongs to the components that are more probable than this. 1/`k` unless given.
+    /// An example belongs to the components that are more probable than this: a number, or `"1/k"`, as the authors of
+    /// compositional clustering have it. 1/(d+1) unless given, with d the pipeline's degree, above which no more than d can
+    /// be.
     #[serde(default)]
-    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
-    pub threshold: Option<f64>,
+    pub threshold: Option<Threshold>,
     /// Values for what is not given.
     #[serde(default)]
     pub preset: Option<Preset>,
@@ -127,7 +128,7 @@ pub enum Init {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// What the authors of compositional clustering compared with at degree 2.
-    #[schemars(extend("values" = { "variant": "bayes", "max_iter": 500, "reg_covar": 0.1 }))]
+    #[schemars(extend("values" = { "variant": "bayes", "max_iter": 500, "reg_covar": 0.1, "threshold": "1/k" }))]
     AuthorsCode,
 }
 
@@ -142,7 +143,7 @@ pub struct Gmm {
     max_iter: usize,
     restarts: usize,
     init: Init,
-    threshold: Option<f64>,
+    threshold: Option<Threshold>,
 }
 register!(clusterer Gmm);
 

@@ -58,6 +58,7 @@ pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
 pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 pub use oracle::Oracle;
+pub use soft::{Threshold as SoftThreshold, ThresholdRule as SoftThresholdRule};
 pub use told::{Metric, Params as ToldParams, Told};
 
 compflow_api::export_library!();

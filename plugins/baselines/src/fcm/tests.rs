@@ -41,7 +41,7 @@ fn equals_scikit_fuzzy_from_the_same_memberships() {
         let expected = |name: &str| fixtures.numbers(&format!("{case}/{name}")).1;
         assert_eq!(found.trace.len(), expected("trace").len(), "{case}: iterations");
         let memberships = tiles.rows(&found.u);
-        let sets = soft::sets(&memberships, fcm.k, None, 2);
+        let sets = soft::sets(&memberships, fcm.k, soft::EQUAL_SHARE, 2);
         assert_eq!(sets, Sets::from_iter(fixtures.sets(&case)), "{case}");
         // In f64: rounding to f32 would be all there is to see.
         let exact = exact_rows(&tiles, &found.u);
@@ -188,7 +188,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     assert_eq!(refused(r#"{"k": 2, "error": -1}"#), "`error` must be a number at least 0, found -1");
     assert_eq!(
         refused(r#"{"k": 2, "threshold": 1.0}"#),
-        "`threshold` must be a number above 0 and below 1, found 1.0"
+        "`threshold` must be a number above 0 and below 1 or \"1/k\", found 1.0"
     );
 }
 
