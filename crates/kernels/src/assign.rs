@@ -22,10 +22,10 @@ const CHUNK: usize = 4096;
 
 /// What the examples add up to, by the centre they were given to.
 pub struct Totals {
-    /// Σx of each centre's examples, row-major.
+    /// Σx of each centre's examples, row-major, weighted.
     pub sums: Vec<f64>,
-    /// How many there are.
-    pub counts: Vec<u64>,
+    /// How many there are: the sum of their weights.
+    pub counts: Vec<f64>,
     /// How many have another label than before.
     pub changed: u64,
 }
@@ -33,20 +33,30 @@ pub struct Totals {
 impl Totals {
     /// Of no examples.
     pub fn zero(k: usize, dim: usize) -> Self {
-        Self { sums: vec![0.0; k * dim], counts: vec![0; k], changed: 0 }
+        Self { sums: vec![0.0; k * dim], counts: vec![0.0; k], changed: 0 }
     }
 
     /// Adds rows that are given to these centres, and labels them so.
     #[inline(always)]
-    fn count(&mut self, rows: &[f32], labels: &mut [u32], nearest: &[u32]) {
+    fn count(&mut self, rows: &[f32], weights: Option<&[f32]>, labels: &mut [u32], nearest: &[u32]) {
         let dim = self.sums.len() / self.counts.len();
-        for ((row, label), &nearest) in rows.chunks_exact(dim).zip(labels).zip(nearest) {
-            self.changed += u64::from(*label != nearest);
-            *label = nearest;
-            self.counts[nearest as usize] += 1;
-            let sum = &mut self.sums[nearest as usize * dim..][..dim];
-            sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+        let rows = rows.chunks_exact(dim).zip(labels).zip(nearest);
+        match weights {
+            None => rows.for_each(|((row, label), &nearest)| self.give(row, 1.0, label, nearest)),
+            Some(weights) => rows.zip(weights).for_each(|(((row, label), &nearest), &weight)| {
+                self.give(row, f64::from(weight), label, nearest);
+            }),
         }
+    }
+
+    /// Adds one of them.
+    #[inline(always)]
+    fn give(&mut self, row: &[f32], weight: f64, label: &mut u32, nearest: u32) {
+        self.changed += u64::from(*label != nearest);
+        *label = nearest;
+        self.counts[nearest as usize] += weight;
+        let sum = &mut self.sums[nearest as usize * row.len()..][..row.len()];
+        sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
     }
 
     /// Adds what other examples add up to.
@@ -56,14 +66,14 @@ impl Totals {
         self.changed += other.changed;
     }
 
-    /// The mean of each centre's examples; a centre without any stays where it is.
+    /// The mean of each centre's examples; a centre without any that count stays where it is.
     pub fn means(&self, centres: &[f32]) -> Vec<f32> {
         let dim = centres.len() / self.counts.len();
         let mut means = centres.to_vec();
         for ((mean, sum), &count) in means.chunks_exact_mut(dim).zip(self.sums.chunks_exact(dim)).zip(&self.counts)
         {
-            if count > 0 {
-                mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean = (sum / count as f64) as f32);
+            if count > 0.0 {
+                mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean = (sum / count) as f32);
             }
         }
         means
@@ -77,7 +87,7 @@ impl Totals {
         for ((centre, sum), &count) in centres.chunks_exact(dim).zip(self.sums.chunks_exact(dim)).zip(&self.counts)
         {
             for (&c, s) in centre.iter().zip(sum) {
-                inertia += f64::from(c) * (count as f64 * f64::from(c) - 2.0 * s);
+                inertia += f64::from(c) * (count * f64::from(c) - 2.0 * s);
             }
         }
         // What should be nothing may come out below it.
@@ -95,12 +105,15 @@ pub fn assign(
 ) -> Result<Totals> {
     let (dim, k) = (points.dim(), centres.len() / points.dim());
     let vectors = Vectors::new(centres, dim);
-    let blocks = points.blocks().zip(labels.chunks_mut(points.block_rows()));
-    let partial = workers.map(blocks, |(block, labels)| {
+    let blocks = points.blocks().zip(labels.chunks_mut(points.block_rows())).enumerate();
+    let partial = workers.map(blocks, |(block, (rows, labels))| {
         let mut totals = Totals::zero(k, dim);
-        for (chunk, labels) in block.chunks(CHUNK * dim).zip(labels.chunks_mut(CHUNK)) {
+        let mut first = block * points.block_rows();
+        for (chunk, labels) in rows.chunks(CHUNK * dim).zip(labels.chunks_mut(CHUNK)) {
             services.check_cancelled()?;
-            assign_rows(chunk, &vectors, labels, &mut totals);
+            let weights = points.weights().map(|weights| &weights[first..][..labels.len()]);
+            assign_rows(chunk, weights, &vectors, labels, &mut totals);
+            first += labels.len();
         }
         Ok(totals)
     })?;
@@ -109,15 +122,23 @@ pub fn assign(
     Ok(totals)
 }
 
-/// Labels every row with its nearest centre, the first of equally near ones, and adds it to that centre's totals.
+/// Labels every row with its nearest centre, the first of equally near ones, and adds it, `weights` times if there are
+/// any, to that centre's totals.
 /// Scores are taken in f32: rows and centres far from the origin, or huge, should be shifted and scaled before.
-pub fn assign_rows(rows: &[f32], centres: &Vectors, labels: &mut [u32], totals: &mut Totals) {
-    Arch::new().dispatch(Pass { chunk: rows, labels, centres, totals });
+pub fn assign_rows(
+    rows: &[f32],
+    weights: Option<&[f32]>,
+    centres: &Vectors,
+    labels: &mut [u32],
+    totals: &mut Totals,
+) {
+    Arch::new().dispatch(Pass { chunk: rows, weights, labels, centres, totals });
 }
 
 /// The work on one chunk, as a type because a closure would not be compiled for the processor's vectors.
 struct Pass<'a> {
     chunk: &'a [f32],
+    weights: Option<&'a [f32]>,
     labels: &'a mut [u32],
     centres: &'a Vectors,
     totals: &'a mut Totals,
@@ -129,9 +150,11 @@ impl WithSimd for Pass<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let dim = self.totals.sums.len() / self.totals.counts.len();
-        for (rows, labels) in self.chunk.chunks(AT_ONCE * dim).zip(self.labels.chunks_mut(AT_ONCE)) {
+        let chunks = self.chunk.chunks(AT_ONCE * dim).zip(self.labels.chunks_mut(AT_ONCE));
+        for (at, (rows, labels)) in chunks.enumerate() {
             let nearest = find_nearest(simd, rows, self.centres, dim);
-            self.totals.count(rows, labels, &nearest[..labels.len()]);
+            let weights = self.weights.map(|weights| &weights[at * AT_ONCE..][..labels.len()]);
+            self.totals.count(rows, weights, labels, &nearest[..labels.len()]);
         }
     }
 }
@@ -276,7 +299,7 @@ mod tests {
             let (expected, inertia) = naive::nearest(&rows, &wide(&centres), dim);
             assert_eq!(labels, expected);
             assert_eq!(totals.changed, labels.iter().filter(|label| **label != 0).count() as u64);
-            assert_eq!(totals.counts.iter().sum::<u64>(), n as u64);
+            assert_eq!(totals.counts.iter().sum::<f64>(), n as f64);
             assert!(
                 (totals.inertia(points.scatter(), &centres) - inertia).abs() <= 1e-12 * points.scatter().max(1.0)
             );
@@ -288,10 +311,33 @@ mod tests {
     }
 
     #[test]
+    fn totals_of_weighted_points_are_those_of_repeated_ones() {
+        let (n, dim) = (1500, 3);
+        let values = examples::uniform(n, dim, 4);
+        let weights: Vec<f32> = (0..n).map(|row| (row % 4) as f32).collect();
+        let repeated: Vec<f32> = (0..n).flat_map(|row| values[row * dim..][..dim].repeat(row % 4)).collect();
+        let (mut weighted, repeated) = (prepare(&values, dim), prepare(&repeated, dim));
+        weighted.weigh(&weights);
+        let centres = &values[..5 * dim];
+        let totals = |points: &Points| {
+            let (mut labels, centres) = (vec![0; points.len()], points.frame().prepared(centres));
+            let totals = assign(points, &centres, &mut labels, &Workers::alone(), &Services::none()).unwrap();
+            let inertia = points.frame().restore_squared(totals.inertia(points.scatter(), &centres));
+            let means = totals.means(&centres);
+            let means: Vec<f32> = means.chunks_exact(dim).flat_map(|mean| points.frame().restore(mean)).collect();
+            (totals.counts, means, inertia)
+        };
+        let (found, expected) = (totals(&weighted), totals(&repeated));
+        assert_eq!(found.0, expected.0);
+        assert!(found.1.iter().zip(&expected.1).all(|(found, expected)| (found - expected).abs() < 1e-6));
+        assert!((found.2 - expected.2).abs() < 1e-5 * expected.2);
+    }
+
+    #[test]
     fn ties_go_to_the_first_centre() {
         let points = prepare(&[-1.0, 1.0], 1);
         let mut labels = [7, 7];
         let totals = assign(&points, &[0.5, 0.5, 0.5], &mut labels, &Workers::alone(), &Services::none()).unwrap();
-        assert_eq!((labels, totals.counts), ([0, 0], vec![2, 0, 0]));
+        assert_eq!((labels, totals.counts), ([0, 0], vec![2.0, 0.0, 0.0]));
     }
 }

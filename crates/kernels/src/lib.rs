@@ -10,6 +10,7 @@
 //! | [`pairs`] | distances with every digit, in f64 |
 //! | [`cholesky`] | the factor of Mahalanobis distances |
 //! | [`counting`] | how many sets there are |
+//! | [`weights`] | how much examples count |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
@@ -49,4 +50,5 @@ pub mod products;
 pub mod source;
 pub mod starts;
 pub mod testing;
+pub mod weights;
 pub mod workers;

@@ -2,7 +2,8 @@
 //!
 //! The first centre is any example. Each further one is the best of 2+⌊ln k⌋ examples drawn with a probability
 //! proportional to their squared distance from the nearest centre so far: the one after which these distances sum up
-//! to the least. Cost: n·p·k·ln k.
+//! to the least. Examples with weights are drawn, and their distances summed up, as if they were there so many times.
+//! Cost: n·p·k·ln k.
 //!
 //! Arthur and Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, pages 1027-1035,
 //! doi:10.5555/1283383.1283494; the trials are those of its section 7 and of scikit-learn.
@@ -13,6 +14,7 @@ use ndarray::{ArrayView2, ArrayViewMut2};
 use rand::{Rng, RngExt};
 
 use crate::points::Points;
+use crate::weights::weight;
 use crate::workers::Workers;
 
 /// Rows multiplied at a time.
@@ -33,7 +35,10 @@ pub fn seed(
 ) -> Result<Vec<f32>> {
     let mut seeding = Seeding::new(points, trials(k), workers, services);
     let mut centres = Vec::with_capacity(k * points.dim());
-    let first = [rng.random_range(0..points.len())];
+    let first = [match points.weights() {
+        None => rng.random_range(0..points.len()),
+        Some(weights) => draw(weights, rng),
+    }];
     centres.extend_from_slice(points.row(seeding.take_best(&first)?));
     let mut drawn = vec![0; trials(k)];
     for _ in 1..k {
@@ -46,14 +51,20 @@ pub fn seed(
 /// Draws with a probability proportional to the weights; if all are 0, or one is infinite, any.
 pub fn draw(weights: &[f32], rng: &mut impl Rng) -> usize {
     let total = weights.iter().map(|&weight| f64::from(weight)).sum();
-    draw_from_blocks(weights, weights.len(), &[total], rng)
+    draw_from_blocks(weights.len(), |row| f64::from(weights[row]), weights.len(), &[total], rng)
 }
 
-/// [`draw`] with the sums of each `block` weights known, so that only one block is looked at.
-fn draw_from_blocks(weights: &[f32], block: usize, sums: &[f64], rng: &mut impl Rng) -> usize {
+/// [`draw`] from `n` weights with the sums of each `block` of them known, so that only one block is looked at.
+fn draw_from_blocks(
+    n: usize,
+    weight: impl Fn(usize) -> f64,
+    block: usize,
+    sums: &[f64],
+    rng: &mut impl Rng,
+) -> usize {
     let total: f64 = sums.iter().sum();
     if total <= 0.0 || !total.is_finite() {
-        return rng.random_range(0..weights.len());
+        return rng.random_range(0..n);
     }
     let mut left = rng.random::<f64>() * total;
     for (at, &sum) in sums.iter().enumerate() {
@@ -61,23 +72,17 @@ fn draw_from_blocks(weights: &[f32], block: usize, sums: &[f64], rng: &mut impl 
             left -= sum;
             continue;
         }
-        let first = at * block;
-        let weights = &weights[first..weights.len().min(first + block)];
-        for (row, &weight) in weights.iter().enumerate() {
-            if left < f64::from(weight) {
-                return first + row;
+        let rows = at * block..n.min((at + 1) * block);
+        for row in rows.clone() {
+            if left < weight(row) {
+                return row;
             }
-            left -= f64::from(weight);
+            left -= weight(row);
         }
-        // Rounding used up the block.
-        return first + last_possible(weights);
+        // Rounding used up the block: the last of it that could have been drawn.
+        return rows.rev().find(|&row| weight(row) > 0.0).unwrap_or(0);
     }
-    last_possible(weights)
-}
-
-/// The last that could have been drawn.
-fn last_possible(weights: &[f32]) -> usize {
-    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+    (0..n).rev().find(|&row| weight(row) > 0.0).unwrap_or(0)
 }
 
 /// The squared distance of every point from the nearest of the centres taken so far.
@@ -87,7 +92,7 @@ struct Seeding<'a> {
     services: &'a Services<'a>,
     /// Infinite before the first centre is taken.
     closest: Vec<f32>,
-    /// Σ `closest` of each block.
+    /// Σ `closest` of each block, weighted.
     potentials: Vec<f64>,
     /// What `closest` would be with each of the examples tried: a row per point, a column per trial.
     tried: Vec<f32>,
@@ -106,9 +111,10 @@ impl<'a> Seeding<'a> {
         }
     }
 
-    /// Draws a row with a probability proportional to `closest`.
+    /// Draws a row with a probability proportional to `closest`, and to its weight.
     fn draw(&self, rng: &mut impl Rng) -> usize {
-        draw_from_blocks(&self.closest, self.points.block_rows(), &self.potentials, rng)
+        let weight = |row: usize| weight(self.points.weights(), row) * f64::from(self.closest[row]);
+        draw_from_blocks(self.points.len(), weight, self.points.block_rows(), &self.potentials, rng)
     }
 
     /// Takes the best of these rows as a centre; returns which.
@@ -118,13 +124,14 @@ impl<'a> Seeding<'a> {
         let centres = ArrayView2::from_shape((trials, dim), &centres)?;
         let norms: Vec<f32> = rows.iter().map(|&row| points.norms()[row]).collect();
         let per_block = points.block_rows();
-        let blocks = points
-            .blocks()
+        let firsts = (0..points.len()).step_by(per_block);
+        let blocks = firsts
+            .zip(points.blocks())
             .zip(points.norms().chunks(per_block))
             .zip(self.closest.chunks(per_block))
             .zip(self.tried.chunks_mut(per_block * trials));
         let services = self.services;
-        let potentials = self.workers.map(blocks, |(((block, block_norms), closest), tried)| {
+        let potentials = self.workers.map(blocks, |((((mut first, block), block_norms), closest), tried)| {
             let mut potentials = vec![0.0; trials];
             let chunks = block.chunks(ROWS * dim).zip(block_norms.chunks(ROWS)).zip(closest.chunks(ROWS));
             for (((chunk, chunk_norms), closest), tried) in chunks.zip(tried.chunks_mut(ROWS * trials)) {
@@ -133,12 +140,15 @@ impl<'a> Seeding<'a> {
                 let chunk = ArrayView2::from_shape((rows, dim), chunk)?;
                 let mut products = ArrayViewMut2::from_shape((rows, trials), &mut *tried)?;
                 general_mat_mul(-2.0, &chunk, &centres.t(), 0.0, &mut products);
-                for ((tried, norm), closest) in tried.chunks_exact_mut(trials).zip(chunk_norms).zip(closest) {
+                let examples = tried.chunks_exact_mut(trials).zip(chunk_norms).zip(closest);
+                for (row, ((tried, norm), closest)) in (first..).zip(examples) {
+                    let weight = weight(points.weights(), row);
                     for ((tried, centre_norm), potential) in tried.iter_mut().zip(&norms).zip(&mut potentials) {
                         *tried = (*tried + (norm + centre_norm)).max(0.0).min(*closest);
-                        *potential += f64::from(*tried);
+                        *potential += weight * f64::from(*tried);
                     }
                 }
+                first += rows;
             }
             Ok(potentials)
         })?;
@@ -205,6 +215,25 @@ mod tests {
         // Squared distances 1 and 9; the standard deviation of the first count is 30.
         assert_eq!((drawn[0], drawn[2]), (0, 0));
         assert!((850..1150).contains(&drawn[1]), "{drawn:?}");
+    }
+
+    #[test]
+    fn rows_are_drawn_as_often_as_they_count() {
+        let mut points = prepare(&[0.0, 1.0, 1.0, 3.0], 1);
+        points.weigh(&[1.0, 8.0, 0.0, 2.0]);
+        let (workers, services) = (Workers::alone(), Services::none());
+        let mut seeding = Seeding::new(&points, 1, &workers, &services);
+        seeding.take_best(&[0]).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut drawn = [0; 4];
+        (0..13_000).for_each(|_| drawn[seeding.draw(&mut rng)] += 1);
+        // Squared distances 1 and 9, eight and two times; the standard deviation of a count is 55.
+        assert_eq!((drawn[0], drawn[2]), (0, 0));
+        assert!((3700..4300).contains(&drawn[1]), "{drawn:?}");
+        // Nor is the first centre one that does not count.
+        points.weigh(&[0.0, 0.0, 0.0, 5.0]);
+        let centres = seed(&points, 1, &mut rng, &workers, &services).unwrap();
+        assert_eq!(centres, points.row(3));
     }
 
     #[test]

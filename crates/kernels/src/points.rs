@@ -32,9 +32,13 @@ pub struct Points {
     block_rows: usize,
     /// ‖x‖² of every row.
     norms: Vec<f32>,
-    /// Σ‖x‖², which is the sum of squared distances from the mean.
+    /// Σ‖x‖², weighted.
     scatter: f64,
     frame: Frame,
+    /// How much each counts, unless all count once.
+    weights: Option<Vec<f32>>,
+    /// The mean variance of the dimensions.
+    variance: f64,
 }
 
 #[expect(clippy::len_without_is_empty, reason = "there is always one")]
@@ -74,7 +78,26 @@ impl Points {
             }
             Ok(squares.iter().sum::<f64>())
         })?;
-        Ok(Self { values, dim, block_rows, norms, scatter: scatters.iter().sum(), frame })
+        let scatter: f64 = scatters.iter().sum();
+        let variance = scatter / (rows * dim) as f64;
+        Ok(Self { values, dim, block_rows, norms, scatter, frame, weights: None, variance })
+    }
+
+    /// Lets each count so much; one has to count for something.
+    pub fn weigh(&mut self, weights: &[f32]) {
+        let (mut total, mut sums, mut scatter) = (0.0, vec![0.0; self.dim], 0.0);
+        for (row, &weight) in self.values.chunks_exact(self.dim).zip(weights) {
+            let weight = f64::from(weight);
+            total += weight;
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                *sum += weight * f64::from(value);
+                scatter += weight * f64::from(value) * f64::from(value);
+            }
+        }
+        let around_mean = scatter - sums.iter().map(|sum| sum * sum).sum::<f64>() / total;
+        self.variance = around_mean.max(0.0) / (total * self.dim as f64);
+        self.scatter = scatter;
+        self.weights = Some(weights.to_vec());
     }
 
     /// How many.
@@ -107,9 +130,19 @@ impl Points {
         &self.norms
     }
 
-    /// Σ‖x‖².
+    /// Σ‖x‖², weighted.
     pub fn scatter(&self) -> f64 {
         self.scatter
+    }
+
+    /// The mean variance of the dimensions.
+    pub fn variance(&self) -> f64 {
+        self.variance
+    }
+
+    /// How much each point counts, unless all count once.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
     }
 
     /// One point.
@@ -138,6 +171,16 @@ mod tests {
         assert_eq!(found.frame().restore(found.row(1)).collect::<Vec<_>>(), [2.0, 30.0]);
         assert_eq!(found.frame().restore_squared(found.scatter()), 2.0 * (0.25 + 100.0));
         assert_eq!(found.norms()[0], (0.25 + 100.0) / 4096.0);
+    }
+
+    #[test]
+    fn a_weight_of_two_is_a_point_twice() {
+        let mut weighted = points(&[1.0, 10.0, 2.0, 30.0, 7.0, 3.0], 2);
+        weighted.weigh(&[1.0, 2.0, 0.0]);
+        let doubled = points(&[1.0, 10.0, 2.0, 30.0, 2.0, 30.0], 2);
+        let variance = |points: &Points| points.frame().restore_squared(points.variance());
+        assert!((variance(&weighted) - variance(&doubled)).abs() < 1e-4 * variance(&doubled));
+        assert_eq!(weighted.weights(), Some(&[1.0, 2.0, 0.0][..]));
     }
 
     #[test]

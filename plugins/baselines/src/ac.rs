@@ -67,10 +67,32 @@ pub struct Params {
     pub k: Option<usize>,
     /// Groups at least this far from one another stay apart: there is one cluster more than merges of this height or
     /// above.
-    #[schemars(range(min = 0), extend("instead_of" = "k"))]
-    pub distance_threshold: Option<f64>,
+    /// With ward linkage, `{ per_example = 0.007 }` says it in a way that holds for more of the same examples: where the
+    /// square of the distance is so much for each of them.
+    #[schemars(extend("instead_of" = "k"))]
+    pub distance_threshold: Option<Threshold>,
     /// Values for what is not given.
     pub preset: Option<Preset>,
+}
+
+/// How far groups are from one another that stay apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Threshold {
+    /// This distance.
+    Distance(#[schemars(range(min = 0))] f64),
+    /// A squared distance for every example that is clustered.
+    PerExample(PerExample),
+}
+
+/// A threshold that grows with the data. The square of ward's distance is twice what a merge adds to the sum of squared
+/// distances from the means, a sum over all examples, so this is what remains right for more of the same examples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PerExample {
+    /// What is multiplied with the number of examples.
+    #[schemars(range(min = 0))]
+    pub per_example: f64,
 }
 
 /// How far two groups are from one another.
@@ -105,6 +127,8 @@ pub enum Preset {
 enum Cut {
     Clusters(usize),
     Height(f64),
+    /// Its square, for each example.
+    HeightPerExample(f64),
 }
 
 /// The clusterer `ac`.
@@ -123,20 +147,38 @@ impl Component for Ac {
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
         let cut = match (params.k, params.distance_threshold) {
             (Some(k), None) => Cut::Clusters(k),
-            (None, Some(height)) if height.is_finite() && height >= 0.0 => Cut::Height(height),
-            (None, Some(height)) => {
-                let text = format!("must be a finite number at least 0, found {height}");
-                return Err(Error::parameter("distance_threshold", text));
+            (None, Some(Threshold::Distance(height))) => Cut::Height(check(height, "distance_threshold")?),
+            (None, Some(Threshold::PerExample(PerExample { per_example }))) => {
+                if params.linkage != Linkage::Ward {
+                    let text = "is for `linkage` = \"ward\": the distances of other linkages do not grow with the \
+                                number of examples, so give a number";
+                    return Err(Error::parameter("distance_threshold.per_example", text));
+                }
+                Cut::HeightPerExample(check(per_example, "distance_threshold.per_example")?)
             }
             (None, None) => {
                 return Err(Error::parameter("k", "or `distance_threshold` must be given, found neither"));
             }
-            (Some(k), Some(height)) => {
-                let text = format!("and `distance_threshold` exclude one another, found {k} and {height}");
+            (Some(k), Some(threshold)) => {
+                let found = match threshold {
+                    Threshold::Distance(height) => height.to_string(),
+                    Threshold::PerExample(PerExample { per_example }) => {
+                        format!("{{ per_example = {per_example} }}")
+                    }
+                };
+                let text = format!("and `distance_threshold` exclude one another, found {k} and {found}");
                 return Err(Error::parameter("k", text));
             }
         };
         Ok(Self { linkage: params.linkage, cut })
+    }
+}
+
+/// Refuses what no height can be.
+fn check(value: f64, parameter: &str) -> Result<f64> {
+    match value.is_finite() && value >= 0.0 {
+        true => Ok(value),
+        false => Err(Error::parameter(parameter, format!("must be a finite number at least 0, found {value}"))),
     }
 }
 
@@ -171,9 +213,11 @@ impl Clusterer for Ac {
         let points = task.points();
         let tree = Dendrogram::new(n, self.merges(&points, dim, services)?);
         services.progress(n - 1, n - 1)?;
+        let per_example = |value: f64| (value * n as f64).sqrt();
         let clusters = match self.cut {
             Cut::Clusters(k) => k,
             Cut::Height(height) => tree.clusters_below(height),
+            Cut::HeightPerExample(value) => tree.clusters_below(per_example(value)),
         };
         let labels = tree.labels(clusters);
         let done = &tree.heights()[..n - clusters];
@@ -182,11 +226,11 @@ impl Clusterer for Ac {
             Linkage::Ward => done.iter().map(|height| height * height / 2.0).sum(),
             _ => done.last().copied().unwrap_or(0.0),
         };
-        Ok(Clustering {
+        let mut clustering = Clustering {
             assignments: Sets::singletons(&labels),
             clusters: Sets::all_up_to(clusters, 1),
-            centroids: means(&points, dim, &labels, clusters),
-            singletons: singletons(task, &labels, clusters),
+            centroids: means(&points, dim, None, &labels, clusters),
+            singletons: singletons(task, None, &labels, clusters),
             diagnostics: Diagnostics {
                 iterations: tree.heights().len() as u64,
                 converged: true,
@@ -194,7 +238,11 @@ impl Clusterer for Ac {
                 trace: tree.into_heights(),
             },
             ..Clustering::default()
-        })
+        };
+        if let Cut::HeightPerExample(value) = self.cut {
+            clustering.resolve("distance_threshold", per_example(value));
+        }
+        Ok(clustering)
     }
 }
 

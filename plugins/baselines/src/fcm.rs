@@ -33,7 +33,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::soft;
+use crate::soft::{self, Threshold};
 use crate::tiles::{ROWS, Tiles};
 use compflow_kernels::workers::Workers;
 use pass::{LEAST, LEAST_WEIGHT, Pass, Power};
@@ -54,14 +54,16 @@ pub struct Params {
     /// Number of clusters.
     #[schemars(range(min = 1), example = 15)]
     pub k: usize,
-    /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are.
+    /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are. The more dimensions and
+    /// clusters, the nearer to 1 it has to be: else centres fall together in the mean of all examples.
     #[serde(default = "default_m")]
     #[schemars(extend("exclusiveMinimum" = 1))]
     pub m: f64,
-    /// An example belongs to the clusters in which its membership is above this. 1/`k` unless given.
+    /// An example belongs to the clusters in which its membership is above this: a number, or `"1/k"`, as the authors of
+    /// compositional clustering have it. 1/(d+1) unless given, with d the pipeline's degree, above which no more than d can
+    /// be.
     #[serde(default)]
-    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
-    pub threshold: Option<f64>,
+    pub threshold: Option<Threshold>,
     /// It stops when memberships change by less: the root of the sum of squared changes.
     #[serde(default = "default_error")]
     #[schemars(range(min = 0))]
@@ -75,8 +77,10 @@ pub struct Params {
     pub preset: Option<Preset>,
 }
 
+/// On 44 sets of 2 to 512 dimensions, with as many clusters as there are true sets, the best of 1.05 to 2 on average: from 1.2
+/// on centres begin to fall together where there are many dimensions or clusters, and 2 is worst nearly everywhere.
 fn default_m() -> f64 {
-    2.0
+    1.15
 }
 
 fn default_error() -> f64 {
@@ -92,7 +96,7 @@ fn default_max_iter() -> usize {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// What the authors of compositional clustering compared with at degree 2.
-    #[schemars(extend("values" = { "k": 18, "m": 1.2 }))]
+    #[schemars(extend("values" = { "k": 18, "m": 1.2, "threshold": "1/k" }))]
     AuthorsCode,
 }
 
@@ -101,7 +105,7 @@ pub enum Preset {
 pub struct Fcm {
     k: usize,
     m: f64,
-    threshold: Option<f64>,
+    threshold: Option<Threshold>,
     error: f64,
     max_iter: usize,
 }
@@ -132,7 +136,7 @@ impl Clusterer for Fcm {
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let threads = if n.saturating_mul(k).saturating_mul(dim) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
-        let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(dim + 1));
+        let tiles = Tiles::new(&task.points(), None, dim, k.saturating_mul(dim + 1));
 
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
         let first: Vec<f64> = (0..n * k).map(|_| rng.random()).collect();
@@ -149,8 +153,17 @@ impl Clusterer for Fcm {
             let (m, largest) = (self.m, tiles.largest());
             format!("`m` = {m} is large, or the examples, up to {largest:e} from their mean, are too near for f64")
         };
-        let mut found =
-            soft::clustering(task, memberships, &run.centres, self.threshold, diagnostics, services, collapse);
+        // Weights are no matter here, so they are none in the centroids of unions either.
+        let unweighted = Task { weights: None, ..*task };
+        let mut found = soft::clustering(
+            &unweighted,
+            memberships,
+            &run.centres,
+            self.threshold,
+            diagnostics,
+            services,
+            collapse,
+        );
         found.scalars.push(("fuzzy_partition_coefficient".to_owned(), run.fpc));
         Ok(found)
     }

@@ -4,8 +4,9 @@
 //! log ρᵢⱼ = oⱼ - ½‖Fⱼ(xᵢ - μⱼ)‖²,    rᵢⱼ = ρᵢⱼ / Σₗ ρᵢₗ
 //! ```
 //!
-//! with Fⱼ from [`inverse_factor`](compflow_kernels::cholesky::inverse_factor) and all that does not depend on x in the offset oⱼ.
-//! Several examples and several rows of F are taken at a time, and only what lies below F's diagonal. Cost: n·k·p²/2
+//! with Fⱼ from [`inverse_factor`](compflow_kernels::cholesky::inverse_factor) and all that does not depend on x in the
+//! offset oⱼ. An example of weight w counts w times in all sums. Several examples and several rows of F are taken at a
+//! time, and only what lies below F's diagonal. Cost: n·k·p²/2
 //! for full and tied covariances, n·k·p for the others, in f64.
 
 use compflow_api::{Result, Services};
@@ -85,13 +86,13 @@ impl Triangle {
 
 /// What an E-step finds, besides the responsibilities.
 pub(crate) struct Expectation {
-    /// Σᵢ log Σⱼ ρᵢⱼ.
+    /// Σᵢ wᵢ log Σⱼ ρᵢⱼ.
     pub(crate) log_likelihood: f64,
-    /// -Σ r log r.
+    /// -Σ wr log r.
     pub(crate) entropy: f64,
-    /// Σᵢ rᵢⱼ of every component.
+    /// Σᵢ wᵢrᵢⱼ of every component.
     pub(crate) totals: Vec<f64>,
-    /// Σᵢ rᵢⱼ xᵢ of every component, row-major.
+    /// Σᵢ wᵢrᵢⱼ xᵢ of every component, row-major.
     pub(crate) sums: Vec<f64>,
 }
 
@@ -119,10 +120,32 @@ impl Expectation {
 }
 
 impl Gaussians {
-    /// Fills in the responsibilities, a table like the examples.
+    /// Fills in the responsibilities times the examples' weights, a table like the examples.
     pub(crate) fn expect(
         &self,
         tiles: &Tiles,
+        responsibilities: &mut [f64],
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Expectation> {
+        self.pass(tiles, true, responsibilities, workers, services)
+    }
+
+    /// Fills in the responsibilities as they are.
+    pub(crate) fn memberships(
+        &self,
+        tiles: &Tiles,
+        responsibilities: &mut [f64],
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<()> {
+        self.pass(tiles, false, responsibilities, workers, services).map(drop)
+    }
+
+    fn pass(
+        &self,
+        tiles: &Tiles,
+        weighted: bool,
         responsibilities: &mut [f64],
         workers: &Workers,
         services: &Services<'_>,
@@ -133,7 +156,8 @@ impl Gaussians {
             let mut found = Expectation::zero(k, dim);
             for (tile, part) in tiles.into_iter().zip(table.chunks_exact_mut(k * ROWS)) {
                 services.check_cancelled()?;
-                let (log_likelihood, entropy) = arch.dispatch(Pass { gaussians: self, tile, table: &mut *part });
+                let (log_likelihood, entropy) =
+                    arch.dispatch(Pass { gaussians: self, tile, weighted, table: &mut *part });
                 found.log_likelihood += log_likelihood;
                 found.entropy += entropy;
                 tile.weigh(part, &mut found.sums, &mut found.totals);
@@ -150,11 +174,12 @@ impl Gaussians {
 struct Pass<'a> {
     gaussians: &'a Gaussians,
     tile: Tile<'a>,
+    weighted: bool,
     table: &'a mut [f64],
 }
 
 impl WithSimd for Pass<'_> {
-    /// Σ log Σ ρ, and -Σ r log r.
+    /// Σ w log Σ ρ, and -Σ wr log r.
     type Output = (f64, f64);
 
     #[inline(always)]
@@ -170,13 +195,13 @@ impl WithSimd for Pass<'_> {
 impl Pass<'_> {
     #[inline(always)]
     fn pass<const FUSED: bool>(self) -> (f64, f64) {
-        let Self { gaussians: Gaussians { means, factors, offsets }, tile, table } = self;
+        let Self { gaussians: Gaussians { means, factors, offsets }, tile, weighted, table } = self;
         let dim = tile.values.len() / ROWS;
         let mut z = vec![[0.0; LANES]; dim];
         let mut logs = vec![[0.0; LANES]; offsets.len()];
         let (mut log_likelihood, mut entropy) = ([0.0; LANES], [0.0; LANES]);
         for start in (0..tile.rows).step_by(LANES) {
-            let live = live(start, tile.rows);
+            let weights = if weighted { lanes(tile.weights, start) } else { live(start, tile.rows) };
             let mut most = [f64::NEG_INFINITY; LANES];
             for (at, (log, mean)) in logs.iter_mut().zip(means.chunks_exact(dim)).enumerate() {
                 for (axis, (z, mean)) in z.iter_mut().zip(mean).enumerate() {
@@ -214,7 +239,7 @@ impl Pass<'_> {
             let log_total = total.map(f64::ln);
             for (log, part) in logs.iter().zip(table.chunks_exact_mut(ROWS)) {
                 for lane in 0..LANES {
-                    let value = part[start + lane] / total[lane] * live[lane];
+                    let value = part[start + lane] / total[lane] * weights[lane];
                     // What is 0 contributes nothing, although its logarithm may be infinite.
                     let term = if value > 0.0 { value * (log_total[lane] - log[lane]) } else { 0.0 };
                     entropy[lane] += term;
@@ -222,7 +247,7 @@ impl Pass<'_> {
                 }
             }
             for lane in 0..LANES {
-                log_likelihood[lane] += (most[lane] + log_total[lane]) * live[lane];
+                log_likelihood[lane] += (most[lane] + log_total[lane]) * weights[lane];
             }
         }
         (log_likelihood.iter().sum(), entropy.iter().sum())

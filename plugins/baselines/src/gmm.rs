@@ -1,6 +1,6 @@
 //! `gmm`: a mixture of Gaussians, fitted by expectation and maximisation or by variational inference.
 //!
-//! Maximises the mean log-likelihood of p(x) = Σⱼ πⱼ N(x; μⱼ, Cⱼ) by turns: every component is given responsibility
+//! Maximises the weighted mean log-likelihood of p(x) = Σⱼ πⱼ N(x; μⱼ, Cⱼ) by turns: every component is given responsibility
 //! for the examples ([`gaussians`](crate::gaussians)), and from these its share, mean and covariance
 //! ([`moments`](crate::moments)). The variant `bayes` has distributions in place of these parameters
 //! ([`bayes`](crate::bayes)) and maximises a bound on the evidence. Cost: restarts · iterations · n·k·p² in f64 for full
@@ -16,7 +16,7 @@ mod model;
 use std::sync::atomic::AtomicU32;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Host, Level, Result, Services, Shape, Task, register,
+    Clusterer, Clustering, Component, Diagnostics, Flags, Host, Level, Result, Services, Shape, Task, register,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,8 +27,9 @@ use crate::gaussians::Expectation;
 use crate::kmeans::{self, KMeans};
 pub use crate::moments::Covariance;
 use crate::moments::Estimator;
-use crate::soft;
+use crate::soft::{self, Threshold};
 use crate::tiles::Tiles;
+use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use model::Model;
 
@@ -41,7 +42,8 @@ const TINY: usize = 1 << 18;
 /// If there are none, it belongs to the most probable component; if there are more than the pipeline's degree, to the
 /// most probable ones. If the pipeline's space normalises, examples are normalised. Centroids of single components are
 /// their means, those of larger sets the means of the examples given to the set. A covariance that is singular in spite
-/// of `reg_covar` has ten times as much added to its diagonal, as often as needed, with a warning.
+/// of `reg_covar` has ten times as much added to its diagonal, as often as needed, with a warning. If the data has
+/// weights, an example counts as if it were there so many times, in both variants and for all covariances.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -73,10 +75,11 @@ pub struct Params {
     /// Where the first responsibilities come from.
     #[serde(default)]
     pub init: Init,
-    /// An example belongs to the components that are more probable than this. 1/`k` unless given.
+    /// An example belongs to the components that are more probable than this: a number, or `"1/k"`, as the authors of
+    /// compositional clustering have it. 1/(d+1) unless given, with d the pipeline's degree, above which no more than d can
+    /// be.
     #[serde(default)]
-    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
-    pub threshold: Option<f64>,
+    pub threshold: Option<Threshold>,
     /// Values for what is not given.
     #[serde(default)]
     pub preset: Option<Preset>,
@@ -125,7 +128,7 @@ pub enum Init {
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// What the authors of compositional clustering compared with at degree 2.
-    #[schemars(extend("values" = { "variant": "bayes", "max_iter": 500, "reg_covar": 0.1 }))]
+    #[schemars(extend("values" = { "variant": "bayes", "max_iter": 500, "reg_covar": 0.1, "threshold": "1/k" }))]
     AuthorsCode,
 }
 
@@ -140,13 +143,14 @@ pub struct Gmm {
     max_iter: usize,
     restarts: usize,
     init: Init,
-    threshold: Option<f64>,
+    threshold: Option<Threshold>,
 }
 register!(clusterer Gmm);
 
 impl Component for Gmm {
     const NAME: &'static str = "gmm";
     const SUMMARY: &'static str = "mixture of Gaussians, by EM or variational Bayes";
+    const FLAGS: Flags = Flags::USES_WEIGHTS;
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
@@ -159,9 +163,9 @@ impl Component for Gmm {
 impl Clusterer for Gmm {
     fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
         let Shape { rows, dim, .. } = shape;
-        // The examples; responsibilities of this restart, of the best and, while they are made, the first ones;
+        // The examples and their weights; responsibilities of this restart, of the best and, while they are made, the first ones;
         // those returned.
-        let tables = Tiles::memory(rows, dim).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
+        let tables = Tiles::memory(rows, dim + 1).saturating_add(Tiles::memory(rows, self.k).saturating_mul(3));
         let returned = rows.saturating_mul(self.k).saturating_mul(size_of::<f32>());
         // Sums of every piece, of which there are at least eight; means, covariances and factors.
         let scatter = self.k.saturating_mul(dim + self.covariance.numbers(dim)).saturating_mul(size_of::<f64>());
@@ -173,11 +177,12 @@ impl Clusterer for Gmm {
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
+        weights::check(task.weights, n)?;
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let numbers = dim.saturating_add(self.covariance.numbers(dim));
         let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;
-        let tiles = Tiles::new(&task.points(), dim, k.saturating_mul(numbers));
+        let tiles = Tiles::new(&task.points(), task.weights, dim, k.saturating_mul(numbers));
         let estimator = Estimator::new(&tiles, self.covariance, self.reg_covar);
 
         let mut best: Option<Run> = None;
@@ -227,7 +232,7 @@ impl Clusterer for Gmm {
             soft::clustering(task, memberships, &means, self.threshold, diagnostics, services, collapse);
         // What the variant `bayes` has in place of densities does not integrate to 1.
         if self.variant == Variant::Em {
-            let penalty = self.free_parameters(dim) * (n as f64).ln();
+            let penalty = self.free_parameters(dim) * tiles.total().ln();
             let numbers = [("log_likelihood", best.log_likelihood), ("bic", penalty - 2.0 * best.log_likelihood)];
             found.scalars.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
         }
@@ -239,7 +244,7 @@ impl Clusterer for Gmm {
 struct Run {
     /// Row-major, in the coordinates of the tiles.
     means: Vec<f64>,
-    /// A table like the examples.
+    /// A table like the examples, without their weights.
     responsibilities: Vec<f64>,
     /// What was maximised, after the last iteration and after each.
     bound: f64,
@@ -298,6 +303,7 @@ impl Gmm {
         let tiles = estimator.tiles;
         let mut model = Model::new(self.variant, estimator);
         let mut responsibilities = Tiles::table(first, self.k);
+        tiles.weigh(&mut responsibilities);
         let given = Expectation::given(tiles, &responsibilities);
         let mut gaussians = model.maximise(&estimator.estimate(&given, &responsibilities, workers, services)?);
         let (mut bound, mut trace, mut converged) = (f64::NEG_INFINITY, Vec::new(), false);
@@ -307,13 +313,16 @@ impl Gmm {
             gaussians = model.maximise(&estimator.estimate(&found, &responsibilities, workers, services)?);
             let before = bound;
             bound = match self.variant {
-                Variant::Em => found.log_likelihood / tiles.len() as f64,
+                Variant::Em => found.log_likelihood / tiles.total(),
                 Variant::Bayes => found.entropy + model.bound,
             };
             trace.push(bound);
             converged = (bound - before).abs() < self.tol;
         }
         let log_likelihood = gaussians.expect(tiles, &mut responsibilities, workers, services)?.log_likelihood;
+        if tiles.are_weighted() {
+            gaussians.memberships(tiles, &mut responsibilities, workers, services)?;
+        }
         let raised = model.raised;
         Ok(Run { means: gaussians.means, responsibilities, bound, trace, converged, raised, log_likelihood })
     }

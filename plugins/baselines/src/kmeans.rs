@@ -1,6 +1,6 @@
 //! `kmeans`: Lloyd's algorithm from several initial states, the best of which is kept.
 //!
-//! Minimises Σᵢ minⱼ ‖xᵢ - cⱼ‖² over k centres by turns: every example takes its nearest centre ([`assign`]), every
+//! Minimises Σᵢ wᵢ minⱼ ‖xᵢ - cⱼ‖² over k centres by turns: every example takes its nearest centre ([`assign`]), every
 //! centre moves to the mean of its examples. Distances are always squared Euclidean, in the normalised space if the
 //! pipeline normalises. Cost: restarts · iterations · n·k·p.
 //!
@@ -10,10 +10,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Level, Normalize, Result, Services, Sets, Shape, Singletons,
-    Task, register,
+    Clusterer, Clustering, Component, Diagnostics, Flags, Level, Normalize, Result, Services, Sets, Shape,
+    Singletons, Task, register,
 };
 use rand::SeedableRng;
+use rand::seq::index::{sample, sample_weighted};
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use compflow_kernels::assign::{Totals, assign};
 use compflow_kernels::equals::distinct;
 use compflow_kernels::plusplus;
 use compflow_kernels::points::{Points, block_rows};
+use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 
 /// Below this many products x·c per assignment, threads share out restarts instead of examples.
@@ -37,7 +39,7 @@ const WINDOW: usize = 64;
 /// Distances are squared Euclidean, whatever the pipeline's distance; if its space normalises, examples are
 /// normalised and centroids are means of normalised examples. A cluster that loses all its examples restarts at the
 /// example that is farthest from its centre. If there are fewer distinct examples than `k`, fewer clusters are
-/// returned.
+/// returned. If the data has weights, an example counts as if it were there so many times.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -94,6 +96,7 @@ register!(clusterer KMeans);
 impl Component for KMeans {
     const NAME: &'static str = "kmeans";
     const SUMMARY: &'static str = "k-means: Lloyd's algorithm with k-means++ seeding";
+    const FLAGS: Flags = Flags::USES_WEIGHTS;
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
@@ -106,8 +109,9 @@ impl Clusterer for KMeans {
         let Shape { rows, dim, .. } = shape;
         let k = self.0.k;
         let blocks = rows.div_ceil(block_rows(rows, k.saturating_mul(dim)));
-        // Of an example: the prepared copy, its norm, labels of this restart and the best, and the returned set.
-        let mut numbers = rows.saturating_mul(dim + 1 + 2 + 4);
+        // Of an example: the prepared copy, its norm and weight, labels of this restart and the best, and the returned
+        // set.
+        let mut numbers = rows.saturating_mul(dim + 2 + 2 + 4);
         if self.0.init == Init::PlusPlus {
             numbers = numbers.saturating_add(rows.saturating_mul(1 + plusplus::trials(k)));
         }
@@ -120,6 +124,7 @@ impl Clusterer for KMeans {
         let Params { k, restarts, max_iter, .. } = self.0;
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
+        weights::check(task.weights, n)?;
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
 
         let products = n.saturating_mul(k).saturating_mul(dim);
@@ -130,7 +135,10 @@ impl Clusterer for KMeans {
             false => (Workers::alone(), Workers::new(threads)?),
         };
         let block_rows = block_rows(n, k.saturating_mul(dim));
-        let points = Points::new(task.points().into_owned(), dim, block_rows, &over_rows, services)?;
+        let mut points = Points::new(task.points().into_owned(), dim, block_rows, &over_rows, services)?;
+        if let Some(weights) = task.weights {
+            points.weigh(weights);
+        }
 
         let (done, total) = (AtomicUsize::new(0), restarts.saturating_mul(max_iter));
         let advance = |iterations: usize| {
@@ -142,10 +150,11 @@ impl Clusterer for KMeans {
             rng.set_stream(stream as u64);
             let centres = match self.0.init {
                 Init::PlusPlus => plusplus::seed(&points, k, &mut rng, &over_rows, services)?,
-                Init::Random => {
-                    let rows = rand::seq::index::sample(&mut rng, n, k);
-                    rows.iter().flat_map(|row| points.row(row)).copied().collect()
-                }
+                Init::Random => draw_rows(task.weights, n, k, &mut rng)
+                    .iter()
+                    .flat_map(|&row| points.row(row))
+                    .copied()
+                    .collect(),
             };
             let run = self.lloyd(&points, centres, &over_rows, services, || advance(1))?;
             advance(max_iter - run.trace.len())?;
@@ -184,7 +193,6 @@ impl KMeans {
         services: &Services<'_>,
         advance: impl Fn() -> Result<()>,
     ) -> Result<Run> {
-        let variance = points.scatter() / (points.len() * points.dim()) as f64;
         let mut labels = vec![u32::MAX; points.len()];
         let (mut trace, mut converged) = (Vec::new(), false);
         for _ in 0..self.0.max_iter {
@@ -201,7 +209,7 @@ impl KMeans {
                 // The same labels gave the same centres as in the iteration before: they fit one another.
                 return Ok(Run { centres, labels, inertia, trace, converged: true });
             }
-            converged = shift <= self.0.tol * variance;
+            converged = shift <= self.0.tol * points.variance();
             if converged {
                 break;
             }
@@ -212,10 +220,21 @@ impl KMeans {
     }
 }
 
-/// Gives every centre without points the one that is farthest from its own, and says whether it gave any. Points on
-/// their centre and the only point of a centre are left where they are.
+/// Any `k` rows, of those that count if they are enough: drawn one after the other, as often as they count.
+fn draw_rows(weights: Option<&[f32]>, n: usize, k: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let weighted = weights.filter(|_| weights::count(weights, n) >= k);
+    let drawn = weighted.map(|weights| sample_weighted(rng, n, |row| weights[row], k));
+    match drawn {
+        Some(Ok(rows)) => rows.into_vec(),
+        // Weights have been checked.
+        Some(Err(_)) | None => sample(rng, n, k).into_vec(),
+    }
+}
+
+/// Gives every centre without points that count the one that is farthest from its own, and says whether it gave any.
+/// Points on their centre and the only point of a centre are left where they are, as are those that do not count.
 fn fill_empty(points: &Points, centres: &[f32], labels: &mut [u32], totals: &mut Totals) -> bool {
-    let empty: Vec<usize> = (0..totals.counts.len()).filter(|&centre| totals.counts[centre] == 0).collect();
+    let empty: Vec<usize> = (0..totals.counts.len()).filter(|&centre| totals.counts[centre] == 0.0).collect();
     if empty.is_empty() {
         return false;
     }
@@ -225,20 +244,22 @@ fn fill_empty(points: &Points, centres: &[f32], labels: &mut [u32], totals: &mut
         points.row(row).iter().zip(centre).map(|(&x, &c)| (f64::from(x) - f64::from(c)).powi(2)).sum()
     };
     let mut farthest: Vec<(f64, usize)> = (0..points.len()).map(|row| (distance(row), row)).collect();
-    farthest.retain(|(distance, _)| *distance > 0.0);
+    let weight = |row: usize| weights::weight(points.weights(), row);
+    farthest.retain(|(distance, row)| *distance > 0.0 && weight(*row) > 0.0);
     farthest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut moved = false;
     let mut empty = empty.into_iter().peekable();
     for (_, row) in farthest {
         let Some(&to) = empty.peek() else { break };
-        let from = labels[row] as usize;
-        if totals.counts[from] > 1 {
+        let (from, weight) = (labels[row] as usize, weight(row));
+        // Sums of weights are rounded.
+        if totals.counts[from] - weight > 1e-12 * totals.counts[from] {
             for (axis, &value) in points.row(row).iter().enumerate() {
-                totals.sums[from * dim + axis] -= f64::from(value);
-                totals.sums[to * dim + axis] = f64::from(value);
+                totals.sums[from * dim + axis] -= weight * f64::from(value);
+                totals.sums[to * dim + axis] = weight * f64::from(value);
             }
-            totals.counts[from] -= 1;
-            totals.counts[to] = 1;
+            totals.counts[from] -= weight;
+            totals.counts[to] = weight;
             labels[row] = to as u32;
             moved = true;
             empty.next();
@@ -264,6 +285,9 @@ impl Run {
         if (clusters as usize) < k {
             let reason = match distinct(&task.points(), dim) < k {
                 true => "fewer examples than `k` are distinct",
+                false if weights::count(task.weights, task.embeddings.len()) < k => {
+                    "fewer examples than `k` have a weight above 0"
+                }
                 false => {
                     "a few values are so large that 32 bits do not tell the rest apart: leave them out or rescale"
                 }
@@ -279,7 +303,7 @@ impl Run {
             clusters: Sets::all_up_to(clusters as usize, 1),
             singletons: match task.space.normalize {
                 Normalize::None => Singletons { numbers: (0..clusters).collect(), vectors: centroids.clone() },
-                Normalize::L2 => singletons(task, &self.labels, clusters as usize),
+                Normalize::L2 => singletons(task, task.weights, &self.labels, clusters as usize),
             },
             centroids,
             diagnostics: Diagnostics {

@@ -8,10 +8,11 @@
 //! | `gmm` | mixture of Gaussians, by EM or variational Bayes |
 //! | `kmeans` | Lloyd's algorithm, seeded by greedy k-means++ |
 //! | `oracle` | the true sets, each called a singleton |
+//! | `told` | the nearest true mean, without the example itself: what knowing all other labels is worth |
 //!
 //! Each has a file of its own; what several use stands beside them: `similarities` (of all pairs), `tiles` (examples in
-//! f64, several at a time), `gaussians`, `moments`, and `bayes` (the steps of mixtures), `means`, `soft` (from
-//! memberships to sets). What other plugins use as well is in the crate `compflow-kernels`.
+//! f64, several at a time), `gaussians`, `moments` and `bayes` (the steps of mixtures), `means`, `soft` (from
+//! memberships to sets), `truth` (the true sets). What other plugins use as well is in the crate `compflow-kernels`.
 //!
 //! Overlapping k-means (OKM) has no file here: it is `ckm`, compositional k-means, with the composer `mean`.
 //!
@@ -46,13 +47,17 @@ mod parity;
 mod similarities;
 mod soft;
 mod tiles;
+mod told;
+mod truth;
 
-pub use ac::{Ac, Linkage, Params as AcParams, Preset as AcPreset};
+pub use ac::{Ac, Linkage, Params as AcParams, PerExample as AcPerExample, Preset as AcPreset, Threshold};
 pub use ap::{Ap, Params as ApParams, Preset as ApPreset};
 pub use compflow_kernels::preference::{PerExample, Preference, Target};
 pub use fcm::{Fcm, Params as FcmParams, Preset as FcmPreset};
 pub use gmm::{Covariance, Gmm, Init as GmmInit, Params as GmmParams, Preset as GmmPreset, Variant};
 pub use kmeans::{Init, KMeans, Params as KMeansParams};
 pub use oracle::Oracle;
+pub use soft::{Threshold as SoftThreshold, ThresholdRule as SoftThresholdRule};
+pub use told::{Metric, Params as ToldParams, Told};
 
 compflow_api::export_library!();

@@ -4,6 +4,8 @@
 //! nⱼ = Σᵢ rᵢⱼ + 10ε,    x̄ⱼ = Σᵢ rᵢⱼ xᵢ / nⱼ,    Sⱼ = Σᵢ rᵢⱼ (xᵢ - x̄ⱼ)(xᵢ - x̄ⱼ)ᵀ / nⱼ + reg·I
 //! ```
 //!
+//! If examples have weights, r stands for wᵢrᵢⱼ here, as if every example were there wᵢ times.
+//!
 //! A tied covariance is Σⱼ nⱼSⱼ / Σⱼ nⱼ, for which Σ xxᵀ, summed once, is enough; a diagonal one is the diagonal of Sⱼ, a
 //! spherical one its mean. Cost: n·k·p² for full covariances, k·p² for a tied one, n·k·p for the others, in f64.
 
@@ -60,26 +62,32 @@ pub(crate) struct Estimator<'a> {
     pub(crate) tiles: &'a Tiles,
     pub(crate) covariance: Covariance,
     pub(crate) reg_covar: f64,
-    /// Σ xxᵀ of all examples.
+    /// Σ wxxᵀ of all examples.
     scatter: Vec<f64>,
 }
 
 impl<'a> Estimator<'a> {
     pub(crate) fn new(tiles: &'a Tiles, covariance: Covariance, reg_covar: f64) -> Self {
         let mut scatter = vec![0.0; tiles.dim() * tiles.dim()];
-        tiles.pieces().flatten().for_each(|tile| multiply(tile.values, tile.values, &mut scatter));
+        let mut weighted = vec![0.0; tiles.dim() * ROWS];
+        for tile in tiles.pieces().flatten() {
+            for (to, from) in weighted.chunks_exact_mut(ROWS).zip(tile.values.chunks_exact(ROWS)) {
+                to.iter_mut().zip(from).zip(tile.weights).for_each(|((to, from), weight)| *to = from * weight);
+            }
+            multiply(&weighted, tile.values, &mut scatter);
+        }
         Self { tiles, covariance, reg_covar, scatter }
     }
 
     /// Of all dimensions.
     pub(crate) fn largest_variance(&self) -> f64 {
         let sums = self.scatter.iter().step_by(self.tiles.dim() + 1);
-        sums.fold(0.0, |largest: f64, sum| largest.max(*sum)) / self.tiles.len() as f64
+        sums.fold(0.0, |largest: f64, sum| largest.max(*sum)) / self.tiles.total()
     }
 
     /// The covariance of all examples, of the kind that components have; 0 if there is only one.
     pub(crate) fn overall(&self) -> Vec<f64> {
-        let (dim, degrees) = (self.tiles.dim(), (self.tiles.len() - 1).max(1) as f64);
+        let (dim, degrees) = (self.tiles.dim(), (self.tiles.total() - 1.0).max(1.0));
         let variances = self.scatter.iter().step_by(dim + 1).map(|sum| sum / degrees);
         match self.covariance {
             Covariance::Full | Covariance::Tied => self.scatter.iter().map(|sum| sum / degrees).collect(),
@@ -88,7 +96,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The moments of responsibilities, a table like the examples, of which the sums are known.
+    /// The moments of weighted responsibilities, a table like the examples, of which the sums are known.
     pub(crate) fn estimate(
         &self,
         expectation: &Expectation,

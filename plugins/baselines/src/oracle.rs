@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, Shape, Task, register,
+    Clusterer, Clustering, Component, Flags, NoParams, Result, Services, Sets, Shape, Task, register,
 };
+
+use crate::truth;
 
 /// The clusterer `oracle`.
 #[derive(Debug)]
@@ -39,11 +41,7 @@ impl Clusterer for Oracle {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
-        let truth = task.truth.ok_or_else(|| Error::data("needs the true sets, and the task has none"))?;
-        let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
-        if truth.len() != n {
-            return Err(Error::data(format!("{} true sets were given for {n} examples", truth.len())));
-        }
+        let (truth, dim) = (truth::of(task)?, task.embeddings.dim());
         services.require_memory(self.memory(task.shape(), services)?, "cluster fewer examples")?;
         let mut names: HashMap<&[u32], u32> = HashMap::new();
         let labels: Vec<u32> = truth

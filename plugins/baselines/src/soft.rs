@@ -1,19 +1,49 @@
 //! From memberships to sets: what `fcm` and `gmm` do with how much an example belongs to each cluster.
 //!
-//! An example belongs to all clusters in which its membership is strictly above a threshold, 1/k unless told otherwise;
-//! if there is none, to the one with the largest membership; if there are more than the degree, to those with the
+//! An example belongs to all clusters in which its membership is strictly above a threshold. That is 1/(d+1) unless told
+//! otherwise: no more than d memberships can be above it, so nothing has to be cut off. The authors of compositional
+//! clustering have 1/k. If there is none, to the one with the largest membership; if there are more than the degree, to those with the
 //! largest. Of equal memberships the first cluster's counts as larger. Memberships are compared as they are returned,
 //! in f32, so that noise in the last digits of f64 does not decide between equal ones.
 
 use std::collections::BTreeMap;
 
 use compflow_kernels::equals::distinct;
+use compflow_kernels::weights::weight;
 
 use compflow_api::{Clustering, Diagnostics, Level, Normalize, Services, Sets, Singletons, Task};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What memberships have to be above.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Threshold {
+    /// This share.
+    Above(#[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))] f64),
+    /// A rule.
+    Rule(ThresholdRule),
+}
+
+/// What memberships have to be above, by the number of clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ThresholdRule {
+    /// What each would be if all were equal.
+    #[serde(rename = "1/k")]
+    EqualShare,
+}
+
+/// What other libraries' users have.
+#[cfg(test)]
+pub(crate) const EQUAL_SHARE: Option<Threshold> = Some(Threshold::Rule(ThresholdRule::EqualShare));
 
 /// The set of every example: `memberships` holds `k` numbers for each.
-pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree: usize) -> Sets {
-    let threshold = threshold.unwrap_or(1.0 / k as f64) as f32;
+pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<Threshold>, degree: usize) -> Sets {
+    let threshold = match threshold {
+        None => 1.0 / (degree + 1) as f64,
+        Some(Threshold::Above(share)) => share,
+        Some(Threshold::Rule(ThresholdRule::EqualShare)) => 1.0 / k as f64,
+    } as f32;
     let rows = memberships.len() / k;
     let mut sets = Sets::with_capacity(rows, rows);
     let mut set: Vec<u32> = Vec::with_capacity(k);
@@ -35,13 +65,13 @@ pub(crate) fn sets(memberships: &[f32], k: usize, threshold: Option<f64>, degree
 
 /// The clustering that memberships stand for. Its clusters are the singletons that occur, alone or in larger sets, with
 /// the method's `centres` as centroids, and after them the larger sets that occur, by size and then in lexicographic
-/// order, each with the mean of the points that were given to it. Warns if some of the `k` singletons do not occur, and
+/// order, each with the weighted mean of the points that were given to it. Warns if some of the `k` singletons do not occur, and
 /// if all examples have the same set although they differ, which `collapse` explains.
 pub(crate) fn clustering(
     task: &Task<'_>,
     memberships: Vec<f32>,
     centres: &[f64],
-    threshold: Option<f64>,
+    threshold: Option<Threshold>,
     diagnostics: Diagnostics,
     services: &Services<'_>,
     collapse: impl FnOnce() -> String,
@@ -52,10 +82,14 @@ pub(crate) fn clustering(
 
     // By size and members: how many points, and their sum.
     let mut unions = BTreeMap::new();
-    for (set, point) in assignments.iter().zip(task.points().chunks_exact(dim)).filter(|(set, _)| set.len() > 1) {
-        let (count, sum) = unions.entry((set.len(), set)).or_insert_with(|| (0.0, vec![0.0; dim]));
-        *count += 1.0;
-        sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
+    for (row, (set, point)) in assignments.iter().zip(task.points().chunks_exact(dim)).enumerate() {
+        if set.len() > 1 {
+            // A union of which nobody counts has a mean all the same.
+            let weight = weight(task.weights, row).max(1e-100);
+            let (count, sum) = unions.entry((set.len(), set)).or_insert_with(|| (0.0, vec![0.0; dim]));
+            *count += weight;
+            sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += weight * f64::from(value));
+        }
     }
     let mut occurs = vec![false; k];
     assignments.values().iter().for_each(|&cluster| occurs[cluster as usize] = true);
@@ -90,34 +124,41 @@ mod tests {
 
     use super::*;
 
-    fn set(row: &[f32], threshold: Option<f64>, degree: usize) -> Vec<u32> {
+    fn above(share: f64) -> Option<Threshold> {
+        Some(Threshold::Above(share))
+    }
+
+    fn set(row: &[f32], threshold: Option<Threshold>, degree: usize) -> Vec<u32> {
         sets(row, row.len(), threshold, degree)[0].to_vec()
     }
 
     #[test]
     fn all_memberships_above_the_threshold_count() {
-        assert_eq!(set(&[0.1, 0.5, 0.4], None, 3), [1, 2]);
-        assert_eq!(set(&[0.1, 0.5, 0.4], Some(0.05), 3), [0, 1, 2]);
-        assert_eq!(set(&[0.1, 0.5, 0.4], Some(0.45), 3), [1]);
+        assert_eq!(set(&[0.1, 0.5, 0.4], EQUAL_SHARE, 3), [1, 2]);
+        // Above 1/4 of any number.
+        assert_eq!(set(&[0.1, 0.5, 0.26, 0.07, 0.07], None, 3), [1, 2]);
+        assert_eq!(set(&[0.1, 0.5, 0.26, 0.07, 0.07], None, 2), [1]);
+        assert_eq!(set(&[0.1, 0.5, 0.4], above(0.05), 3), [0, 1, 2]);
+        assert_eq!(set(&[0.1, 0.5, 0.4], above(0.45), 3), [1]);
     }
 
     #[test]
     fn a_membership_equal_to_the_threshold_does_not_count() {
-        assert_eq!(set(&[0.25, 0.25, 0.5], Some(0.25), 3), [2]);
-        assert_eq!(set(&[0.5, 0.5], None, 2), [0]);
+        assert_eq!(set(&[0.25, 0.25, 0.5], above(0.25), 3), [2]);
+        assert_eq!(set(&[0.5, 0.5], EQUAL_SHARE, 2), [0]);
     }
 
     #[test]
     fn without_any_above_it_the_largest_counts_and_of_equal_ones_the_first() {
-        assert_eq!(set(&[0.2, 0.5, 0.3], Some(0.9), 3), [1]);
-        assert_eq!(set(&[0.2, 0.4, 0.4], Some(0.9), 3), [1]);
+        assert_eq!(set(&[0.2, 0.5, 0.3], above(0.9), 3), [1]);
+        assert_eq!(set(&[0.2, 0.4, 0.4], above(0.9), 3), [1]);
     }
 
     #[test]
     fn of_more_than_the_degree_the_largest_are_kept_in_order_and_of_equal_ones_the_first() {
-        assert_eq!(set(&[0.2, 0.15, 0.4, 0.25], Some(0.1), 2), [2, 3]);
-        assert_eq!(set(&[0.2, 0.4, 0.2, 0.2], Some(0.1), 2), [0, 1]);
-        assert_eq!(set(&[0.25; 4], Some(0.1), 1), [0]);
+        assert_eq!(set(&[0.2, 0.15, 0.4, 0.25], above(0.1), 2), [2, 3]);
+        assert_eq!(set(&[0.2, 0.4, 0.2, 0.2], above(0.1), 2), [0, 1]);
+        assert_eq!(set(&[0.25; 4], above(0.1), 1), [0]);
     }
 
     #[test]

@@ -8,8 +8,8 @@
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
 
-use compflow_kernels::frame::totals;
 use compflow_kernels::points::block_rows;
+use compflow_kernels::weights::weight;
 
 /// Examples in a tile.
 pub(crate) const ROWS: usize = 256;
@@ -24,6 +24,9 @@ pub(crate) struct Tiles {
     piece: usize,
     /// What was subtracted.
     mean: Vec<f64>,
+    /// How much each example counts; 0 behind the last.
+    weights: Vec<f64>,
+    weighted: bool,
 }
 
 /// One tile.
@@ -31,6 +34,8 @@ pub(crate) struct Tiles {
 pub(crate) struct Tile<'a> {
     /// [`ROWS`] numbers per dimension.
     pub(crate) values: &'a [f64],
+    /// How much each of its rows counts.
+    pub(crate) weights: &'a [f64],
     /// How many of its rows are examples.
     pub(crate) rows: usize,
 }
@@ -58,16 +63,25 @@ pub(crate) fn multiply(a: &[f64], b: &[f64], sums: &mut [f64]) {
 }
 
 impl Tiles {
-    /// From row-major `points`, for pieces that sum up `partial` numbers each.
-    pub(crate) fn new(points: &[f32], dim: usize, partial: usize) -> Self {
+    /// From row-major `points`, for pieces that sum up `partial` numbers each. With weights, the mean is that of the
+    /// points so many times each.
+    pub(crate) fn new(points: &[f32], weights: Option<&[f32]>, dim: usize, partial: usize) -> Self {
         let rows = points.len() / dim;
-        let (mut mean, _) = totals(points, dim);
-        mean.iter_mut().for_each(|mean| *mean /= rows as f64);
+        let mut mean = vec![0.0; dim];
+        for (row, point) in points.chunks_exact(dim).enumerate() {
+            let weight = weight(weights, row);
+            mean.iter_mut().zip(point).for_each(|(mean, &value)| *mean += weight * f64::from(value));
+        }
+        let weighted = weights.is_some();
+        let mut weights: Vec<f64> = (0..rows).map(|row| weight(weights, row)).collect();
+        let total: f64 = weights.iter().sum();
+        mean.iter_mut().for_each(|mean| *mean /= total);
+        weights.resize(rows.next_multiple_of(ROWS), 0.0);
         // Without centring, differences of nearly equal points far from the origin would be noise.
         let centred =
             |row: &'_ [f32]| row.iter().zip(&mean).map(|(&x, mean)| f64::from(x) - mean).collect::<Vec<_>>();
         let values = transpose(points.chunks_exact(dim).map(centred), dim);
-        Self { values, rows, dim, piece: block_rows(rows, partial) / ROWS, mean }
+        Self { values, rows, dim, piece: block_rows(rows, partial) / ROWS, mean, weights, weighted }
     }
 
     /// How many bytes the examples take, and a table with `columns` columns.
@@ -78,6 +92,16 @@ impl Tiles {
     /// How many examples.
     pub(crate) fn len(&self) -> usize {
         self.rows
+    }
+
+    /// How many they are, so many times each.
+    pub(crate) fn total(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// Whether some count more than others.
+    pub(crate) fn are_weighted(&self) -> bool {
+        self.weighted
     }
 
     /// How long each is.
@@ -109,7 +133,7 @@ impl Tiles {
         self.values.chunks(self.piece * size).enumerate().map(move |(piece, tiles)| {
             tiles.chunks_exact(size).enumerate().map(move |(at, values)| {
                 let first = (piece * self.piece + at) * ROWS;
-                Tile { values, rows: ROWS.min(self.rows - first) }
+                Tile { values, weights: &self.weights[first..][..ROWS], rows: ROWS.min(self.rows - first) }
             })
         })
     }
@@ -117,6 +141,16 @@ impl Tiles {
     /// How many numbers each piece has of a table with this many columns.
     pub(crate) fn piece_of(&self, columns: usize) -> usize {
         self.piece * columns * ROWS
+    }
+
+    /// Multiplies every row of a table with the example's weight.
+    pub(crate) fn weigh(&self, table: &mut [f64]) {
+        let columns = table.len() / self.weights.len();
+        for (tile, weights) in table.chunks_exact_mut(columns * ROWS).zip(self.weights.chunks_exact(ROWS)) {
+            for column in tile.chunks_exact_mut(ROWS) {
+                column.iter_mut().zip(weights).for_each(|(value, weight)| *value *= weight);
+            }
+        }
     }
 
     /// A table laid out like the examples, from rows of `columns` numbers.
@@ -166,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_tile_holds_one_dimension_after_the_other() {
-        let tiles = Tiles::new(&[1.0, 12.0, 3.0, 14.0, 5.0, 16.0], 2, 1);
+        let tiles = Tiles::new(&[1.0, 12.0, 3.0, 14.0, 5.0, 16.0], None, 2, 1);
         let tile = tiles.pieces().next().unwrap().next().unwrap();
         assert_eq!((tile.rows, tile.values.len()), (3, 2 * ROWS));
         assert_eq!(tile.values[..4], [-2.0, 0.0, 2.0, 0.0]);
@@ -176,7 +210,7 @@ mod tests {
 
     #[test]
     fn weights_are_summed_with_and_without_the_examples() {
-        let tiles = Tiles::new(&[-1.0, 1.0], 1, 1);
+        let tiles = Tiles::new(&[-1.0, 1.0], None, 1, 1);
         let tile = tiles.pieces().next().unwrap().next().unwrap();
         let weights = Tiles::table(&[1.0, 0.5, 3.0, 0.25], 2);
         let (mut sums, mut totals) = ([10.0, 10.0], [20.0, 20.0]);
@@ -185,10 +219,21 @@ mod tests {
     }
 
     #[test]
+    fn a_weight_is_how_often_an_example_is_there() {
+        let tiles = Tiles::new(&[1.0, 4.0, 9.0], Some(&[2.0, 1.0, 0.0]), 1, 1);
+        assert_eq!((tiles.mean(), tiles.total(), tiles.are_weighted()), (&[2.0][..], 3.0, true));
+        let mut table = Tiles::table(&[1.0, 10.0, 1.0, 10.0, 1.0, 10.0], 2);
+        tiles.weigh(&mut table);
+        assert_eq!(tiles.rows(&table), [2.0, 20.0, 1.0, 10.0, 0.0, 0.0]);
+        let even = Tiles::new(&[1.0, 4.0], None, 1, 1);
+        assert_eq!((even.total(), even.are_weighted()), (2.0, false));
+    }
+
+    #[test]
     fn pieces_hold_all_rows_once_and_tables_come_back() {
         for n in [1, ROWS, ROWS + 1, 5000] {
             let values = examples::uniform(n, 3, 1);
-            let tiles = Tiles::new(&values, 3, 1);
+            let tiles = Tiles::new(&values, None, 3, 1);
             assert_eq!(tiles.pieces().flatten().map(|tile| tile.rows).sum::<usize>(), n);
             let wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
             let table = Tiles::table(&wide, 3);

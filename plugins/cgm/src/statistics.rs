@@ -139,15 +139,16 @@ impl Data<'_> {
             total.add(&part);
             Ok(())
         };
-        if assignment == Assignment::Hard && mixture.outliers.is_none() && self.weights.is_none() {
+        if assignment == Assignment::Hard && mixture.outliers.is_none() {
             let vectors = linear(mixture, dim);
-            let work = |_, piece: &[f32]| {
+            let work = |first: usize, piece: &[f32]| {
                 let (mut totals, mut labels) = (Totals::zero(sets, dim), [0; CHUNK]);
-                for rows in piece.chunks(CHUNK * dim) {
-                    assign_rows(rows, &vectors, &mut labels[..rows.len() / dim], &mut totals);
+                for (at, rows) in piece.chunks(CHUNK * dim).enumerate() {
+                    let (first, count) = (first + at * CHUNK, rows.len() / dim);
+                    let weights = self.weights.map(|weights| &weights[first..first + count]);
+                    assign_rows(rows, weights, &vectors, &mut labels[..count], &mut totals);
                 }
-                let counts = totals.counts.iter().map(|&count| count as f64).collect();
-                Ok(Statistics { counts, sums: totals.sums, ..Statistics::zero(0, dim) })
+                Ok(Statistics { counts: totals.counts, sums: totals.sums, ..Statistics::zero(0, dim) })
             };
             self.map(sets * dim, work, &mut add)?;
             return Ok(total);

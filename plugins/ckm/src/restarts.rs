@@ -225,7 +225,7 @@ impl Search<'_> {
                 let mut labels = [0; CHUNK];
                 for rows in block.chunks(CHUNK * dim) {
                     for (centres, partial) in centres.iter().zip(&mut partial) {
-                        assign_rows(rows, centres, &mut labels[..rows.len() / dim], partial);
+                        assign_rows(rows, None, centres, &mut labels[..rows.len() / dim], partial);
                     }
                 }
                 Ok(partial)
@@ -324,10 +324,10 @@ impl Search<'_> {
         let (mut sets, mut counts, mut means) = (Sets::default(), Vec::new(), Vec::new());
         for ((set, &count), sum) in self.sets.iter().zip(&run.totals.counts).zip(run.totals.sums.chunks_exact(dim))
         {
-            if count > 0 {
+            if count > 0.0 {
                 sets.push(set);
-                counts.push(count as f64);
-                means.extend(self.source.frame.mean(sum, count as f64));
+                counts.push(count);
+                means.extend(self.source.frame.mean(sum, count));
             }
         }
         Objective::new(self.starts.model, sets, counts, means)
@@ -339,7 +339,7 @@ impl Search<'_> {
         let dim = self.source.dim();
         let mut used = vec![false; run.singletons.len() / dim];
         for (set, &count) in self.sets.iter().zip(&run.totals.counts) {
-            if count > 0 {
+            if count > 0.0 {
                 set.iter().for_each(|&member| used[member as usize] = true);
             }
         }
@@ -369,7 +369,7 @@ impl Search<'_> {
         self.source.pass(&mut |batch| {
             let labels = &mut labels[..batch.len() / dim];
             self.workers.map(batch.chunks(BLOCK * dim).zip(labels.chunks_mut(BLOCK)), |(rows, labels)| {
-                assign_rows(rows, &centres, labels, &mut Totals::zero(self.sets.len(), dim));
+                assign_rows(rows, None, &centres, labels, &mut Totals::zero(self.sets.len(), dim));
                 Ok(())
             })?;
             each(labels);

@@ -22,7 +22,7 @@ fn by_k(linkage: Linkage, k: usize) -> Params {
 }
 
 fn by_height(linkage: Linkage, height: f64) -> Params {
-    Params { linkage, distance_threshold: Some(height), ..Params::default() }
+    Params { linkage, distance_threshold: Some(Threshold::Distance(height)), ..Params::default() }
 }
 
 #[test]
@@ -167,6 +167,29 @@ fn a_threshold_that_is_no_height_is_refused() {
 }
 
 #[test]
+fn a_threshold_per_example_holds_for_more_of_the_same_examples() {
+    // Each example ten times: the same groups, ten times as large.
+    let (values, _) = examples::blobs(6, 10, 3, 4);
+    let more: Vec<f32> = values.chunks_exact(3).flat_map(|row| row.repeat(10)).collect();
+    let per_example = |per_example: f64| Params {
+        distance_threshold: Some(Threshold::PerExample(PerExample { per_example })),
+        ..Params::default()
+    };
+    let mut sizes = Vec::new();
+    for squared in [0.003, 0.03, 0.3, 3.0] {
+        let few = found(&values, 3, per_example(squared));
+        assert_eq!(found(&more, 3, per_example(squared)).clusters.len(), few.clusters.len(), "{squared}");
+        let height = (60.0 * squared).sqrt();
+        assert_eq!(found(&values, 3, by_height(Linkage::Ward, height)).assignments, few.assignments);
+        assert_eq!(few.resolved, [("distance_threshold".to_owned(), height.to_string())]);
+        sizes.push(few.clusters.len());
+    }
+    assert!(sizes.iter().any(|size| (2..60).contains(size)), "{sizes:?}");
+    let by_one = |values: &[f32]| found(values, 3, by_height(Linkage::Ward, 1.0)).clusters.len();
+    assert!(by_one(&more) > by_one(&values));
+}
+
+#[test]
 fn all_pairs_over_the_budget_are_refused_with_a_remedy() {
     let services = Services { memory: 1 << 20, ..Services::none() };
     let values = vec![1.0; 1000];
@@ -214,7 +237,16 @@ fn works_across_the_boundary() {
     assert_eq!(refused(r#"{"k": 0}"#), "`k` must be a whole number at least 1, found 0");
     assert_eq!(
         refused(r#"{"distance_threshold": -0.5}"#),
-        "`distance_threshold` must be a number at least 0, found -0.5"
+        "`distance_threshold` must be a number at least 0 or { per_example = … }, found -0.5"
+    );
+    assert_eq!(
+        refused(r#"{"k": 3, "distance_threshold": {"per_example": 0.5}}"#),
+        "`k` and `distance_threshold` exclude one another, found 3 and { per_example = 0.5 }"
+    );
+    let refused_average = refused(r#"{"linkage": "average", "distance_threshold": {"per_example": 0.5}}"#);
+    assert!(
+        refused_average.starts_with("`distance_threshold.per_example` is for `linkage` = \"ward\""),
+        "{refused_average}"
     );
     assert_eq!(
         refused(r#"{"k": 2, "linkage": "centroid"}"#),

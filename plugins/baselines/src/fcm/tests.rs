@@ -35,13 +35,13 @@ fn equals_scikit_fuzzy_from_the_same_memberships() {
         let (points, dim) = fixtures.points(data);
         let [k, m, error, max_iter, fpc] = fixtures.numbers(&format!("{case}/params")).1[..] else { panic!() };
         let fcm = Fcm { error, max_iter: max_iter as usize, ..fcm(k as usize, m) };
-        let tiles = Tiles::new(&points, dim, 1);
+        let tiles = Tiles::new(&points, None, dim, 1);
         let found = run(&fcm, &tiles, &fixtures.numbers(&format!("{case}/start")).1);
 
         let expected = |name: &str| fixtures.numbers(&format!("{case}/{name}")).1;
         assert_eq!(found.trace.len(), expected("trace").len(), "{case}: iterations");
         let memberships = tiles.rows(&found.u);
-        let sets = soft::sets(&memberships, fcm.k, None, 2);
+        let sets = soft::sets(&memberships, fcm.k, soft::EQUAL_SHARE, 2);
         assert_eq!(sets, Sets::from_iter(fixtures.sets(&case)), "{case}");
         // In f64: rounding to f32 would be all there is to see.
         let exact = exact_rows(&tiles, &found.u);
@@ -70,7 +70,7 @@ fn one_iteration_equals_plain_loops() {
     for (n, dim, k, m) in [(1, 1, 1, 2.0), (10, 3, 4, 1.2), (300, 5, 7, 1.9), (1500, 8, 3, 4.0)] {
         let values = examples::uniform(n, dim, 1);
         let first: Vec<f64> = examples::uniform(n, k, 2).iter().map(|&value| f64::from(value) + 1.1).collect();
-        let (tiles, fcm) = (Tiles::new(&values, dim, 1), Fcm { max_iter: 1, ..fcm(k, m) });
+        let (tiles, fcm) = (Tiles::new(&values, None, dim, 1), Fcm { max_iter: 1, ..fcm(k, m) });
         let found = run(&fcm, &tiles, &first);
         let (centres, u, objective) = naive::fuzzy_step(&wide(&values), &first, dim, k, m);
         assert!(deviation(&found.centres, &centres, 1e-3) < 1e-12);
@@ -188,7 +188,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     assert_eq!(refused(r#"{"k": 2, "error": -1}"#), "`error` must be a number at least 0, found -1");
     assert_eq!(
         refused(r#"{"k": 2, "threshold": 1.0}"#),
-        "`threshold` must be a number above 0 and below 1, found 1.0"
+        "`threshold` must be a number above 0 and below 1 or \"1/k\", found 1.0"
     );
 }
 

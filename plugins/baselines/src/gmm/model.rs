@@ -33,7 +33,7 @@ impl Model {
             covariance,
             reg_covar: estimator.reg_covar,
             dim,
-            examples: estimator.tiles.len() as f64,
+            examples: estimator.tiles.total(),
             raised: 0.0,
             bound: 0.0,
         }

@@ -57,7 +57,7 @@ fn equals_scikit_learn(method: &str, variant: Variant) {
         };
         let gmm =
             Gmm { reg_covar, tol, max_iter: max_iter as usize, ..gmm(k as usize, variant, KINDS[kind as usize]) };
-        let tiles = Tiles::new(&points, dim, 1);
+        let tiles = Tiles::new(&points, None, dim, 1);
         let (shape, start) = fixtures.numbers(&format!("{case}/start"));
         let first = match shape.len() {
             1 => one_hot(&start.iter().map(|&label| label as u32).collect::<Vec<_>>(), gmm.k),
@@ -72,7 +72,7 @@ fn equals_scikit_learn(method: &str, variant: Variant) {
         }
         assert_eq!(found.converged, converged > 0.0, "{case}");
         assert_eq!(found.raised, 0.0, "{case}");
-        let sets = soft::sets(&tiles.rows(&found.responsibilities), gmm.k, None, 2);
+        let sets = soft::sets(&tiles.rows(&found.responsibilities), gmm.k, soft::EQUAL_SHARE, 2);
         if sets != Sets::from_iter(fixtures.sets(&case)) {
             failed.push(format!("{case}: sets differ"));
         }
@@ -111,7 +111,7 @@ fn one_iteration_equals_plain_loops() {
         let (responsibilities, log_likelihood) = naive::mixture_step(&wide, &first, dim, k, 1e-6);
         let (expected, _) = naive::mixture_step(&wide, &responsibilities, dim, k, 1e-6);
 
-        let tiles = Tiles::new(&values, dim, 1);
+        let tiles = Tiles::new(&values, None, dim, 1);
         let found = run(&Gmm { max_iter: 1, ..gmm(k, Variant::Em, Covariance::Full) }, &tiles, &first);
         assert!(deviation(&found.trace, &[log_likelihood], 1e-6) < 1e-12);
         assert!(deviation(&exact_rows(&tiles, &found.responsibilities), &expected, 1e-9) < 1e-9);
@@ -272,7 +272,7 @@ fn works_across_the_boundary_and_refuses_bad_parameters() {
     );
     assert_eq!(
         refused(r#"{"k": 2, "threshold": 0}"#),
-        "`threshold` must be a number above 0 and below 1, found 0"
+        "`threshold` must be a number above 0 and below 1 or \"1/k\", found 0"
     );
 }
 
@@ -324,4 +324,55 @@ fn the_likelihood_is_that_of_the_components() {
     assert!(bayes.scalars.is_empty());
     let parameters = |covariance| gmm(3, Variant::Em, covariance).free_parameters(4);
     assert_eq!(KINDS.map(parameters), [14.0 + 30.0, 14.0 + 10.0, 14.0 + 12.0, 14.0 + 3.0]);
+}
+
+#[test]
+fn a_weight_of_two_is_an_example_twice() {
+    let (n, dim, k) = (300, 3, 4);
+    let values = examples::uniform(n, dim, 5);
+    let times = |row: usize| row % 4;
+    let weights: Vec<f32> = (0..n).map(|row| times(row) as f32).collect();
+    let repeated: Vec<f32> = (0..n).flat_map(|row| values[row * dim..][..dim].repeat(times(row))).collect();
+    let first = |row: usize| (0..k).map(move |at| if at == row % k { 0.7 } else { 0.1 });
+    let firsts: Vec<f64> = (0..n).flat_map(first).collect();
+    let firsts_repeated: Vec<f64> =
+        (0..n).flat_map(|row| first(row).collect::<Vec<_>>().repeat(times(row))).collect();
+    let weighted = Tiles::new(&values, Some(&weights), dim, 1);
+    let doubled = Tiles::new(&repeated, None, dim, 1);
+    for variant in [Variant::Em, Variant::Bayes] {
+        for covariance in KINDS {
+            let gmm = Gmm { tol: 0.0, max_iter: 20, ..gmm(k, variant, covariance) };
+            let (found, expected) = (run(&gmm, &weighted, &firsts), run(&gmm, &doubled, &firsts_repeated));
+            let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + b.abs()));
+            assert!(near(&found.trace, &expected.trace), "{variant:?} {covariance:?}");
+            assert!(near(&weighted.restore(&found.means), &doubled.restore(&expected.means)));
+            assert!(near(&[found.log_likelihood], &[expected.log_likelihood]));
+            let (found, expected) =
+                (exact_rows(&weighted, &found.responsibilities), exact_rows(&doubled, &expected.responsibilities));
+            let found_repeated: Vec<f64> =
+                found.chunks_exact(k).enumerate().flat_map(|(row, found)| found.repeat(times(row))).collect();
+            assert!(near(&found_repeated, &expected));
+            // What does not count has memberships all the same.
+            assert!(found.chunks_exact(k).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+        }
+    }
+}
+
+#[test]
+fn weights_reach_the_start_and_the_result() {
+    // Two groups and far examples without weight, of which k-means would make a group of its own.
+    let values = [0.0, 1.0, 0.5, 10.0, 11.0, 10.5, 1000.0];
+    let weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0];
+    let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&values, 1)) };
+    for variant in [Variant::Em, Variant::Bayes] {
+        let found = gmm(2, variant, Covariance::Full).cluster(&task, &Services::none()).unwrap();
+        found.check(&task).unwrap();
+        assert!(found.centroids.iter().all(|centroid| (0.0..11.0).contains(centroid)), "{:?}", found.centroids);
+        // So few examples leave the variant `bayes` with its prior.
+        assert!(variant == Variant::Bayes || found.assignments[0] != found.assignments[5]);
+    }
+    let weights = [0.0; 7];
+    let task = Task { weights: Some(&weights), ..task };
+    let refused = gmm(2, Variant::Em, Covariance::Full).cluster(&task, &Services::none()).unwrap_err();
+    assert_eq!(refused.to_string(), "all weights are 0, so there is nothing to cluster");
 }

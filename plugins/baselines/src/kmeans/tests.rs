@@ -215,9 +215,9 @@ fn an_empty_cluster_moves_to_the_farthest_example() {
     let centres = [left, left];
     let (workers, services) = (Workers::alone(), Services::none());
     let mut totals = assign(&points, &centres, &mut labels, &workers, &services).unwrap();
-    assert_eq!(totals.counts, [4, 0]);
+    assert_eq!(totals.counts, [4.0, 0.0]);
     assert!(fill_empty(&points, &centres, &mut labels, &mut totals));
-    assert_eq!((totals.counts.clone(), &labels[..]), (vec![3, 1], &[0, 0, 0, 1][..]));
+    assert_eq!((totals.counts.clone(), &labels[..]), (vec![3.0, 1.0], &[0, 0, 0, 1][..]));
     assert_eq!(totals.means(&centres), [points.row(1)[0], points.row(3)[0]]);
     assert!(!fill_empty(&points, &centres, &mut labels, &mut totals));
     assert_eq!(lloyd(&points, centres.to_vec()).labels, [0, 0, 0, 1]);
@@ -296,5 +296,74 @@ fn singletons_are_means_before_normalisation() {
             assert_eq!(found.singletons.vectors[2 * first..][..2], [15.0, 0.0]);
             assert_eq!(found.singletons.vectors[2 * (1 - first)..][..2], [0.0, 2.0]);
         }
+    }
+}
+
+/// Rows of `dim` numbers, each so many times.
+fn repeated(values: &[f32], dim: usize, times: &[usize]) -> Vec<f32> {
+    values.chunks_exact(dim).zip(times).flat_map(|(row, &times)| row.repeat(times)).collect()
+}
+
+#[test]
+fn a_weight_of_two_is_an_example_twice() {
+    let (n, dim, k) = (600, 4, 7);
+    let values = examples::uniform(n, dim, 8);
+    let times: Vec<usize> = (0..n).map(|row| row % 4).collect();
+    let (mut weighted, doubled) = (prepare(&values, dim), prepare(&repeated(&values, dim, &times), dim));
+    weighted.weigh(&times.iter().map(|&times| times as f32).collect::<Vec<_>>());
+    let from = |points: &Points| lloyd(points, points.frame().prepared(&values[..k * dim]));
+    let (found, expected) = (from(&weighted), from(&doubled));
+    let labels: Vec<u32> = (0..n).flat_map(|row| vec![found.labels[row]; times[row]]).collect();
+    assert_eq!(labels, expected.labels);
+    assert_eq!(found.trace.len(), expected.trace.len());
+    let inertia = |points: &Points, run: &Run| points.frame().restore_squared(run.inertia);
+    let (found, expected) = (inertia(&weighted, &found), inertia(&doubled, &expected));
+    assert!((found - expected).abs() < 1e-5 * expected, "{found} {expected}");
+}
+
+#[test]
+fn what_weighs_nothing_moves_no_centre_and_is_never_one() {
+    // Two groups and far points without weight, which would otherwise have a centre each.
+    let values = [0.0, 1.0, 0.5, 10.0, 11.0, 10.5, 1000.0, -1000.0];
+    let weights = [1.0, 1.0, 0.5, 1.0, 1.0, 0.25, 0.0, 0.0];
+    for (init, normalize) in [(Init::PlusPlus, Normalize::None), (Init::Random, Normalize::L2)] {
+        for seed in 0..5 {
+            let mut task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&values, 1)) };
+            task.space.normalize = normalize;
+            let services = Services { seed, ..Services::none() };
+            let found = KMeans(Params { init, ..params(2) }).cluster(&task, &services).unwrap();
+            found.check(&task).unwrap();
+            if normalize == Normalize::None {
+                let mut centroids = found.centroids.clone();
+                centroids.sort_by(f32::total_cmp);
+                assert_eq!(centroids, [0.5, 10.5]);
+                assert_eq!(
+                    (&found.assignments[6], &found.assignments[7]),
+                    (&found.assignments[3], &found.assignments[0])
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_that_cannot_be_are_refused() {
+    let weights = [1.0, f32::NAN];
+    let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&[1.0, 2.0], 1)) };
+    let refused = KMeans(params(1)).cluster(&task, &Services::none()).unwrap_err();
+    assert_eq!(refused.to_string(), "example 1 has the weight NaN; weights are numbers from 0 on");
+    assert!(KMeans::FLAGS.contains(compflow_api::Flags::USES_WEIGHTS));
+}
+
+#[test]
+fn fewer_examples_that_count_than_clusters_are_said() {
+    let host = Watcher::new(usize::MAX);
+    let services = Services { host: &host, ..Services::none() };
+    let weights = [1.0, 1.0, 0.0, 0.0];
+    let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&[1.0, 2.0, 3.0, 9.0], 1)) };
+    for init in [Init::PlusPlus, Init::Random] {
+        let found = KMeans(Params { init, ..params(3) }).cluster(&task, &services).unwrap();
+        found.check(&task).unwrap();
+        assert!(found.centroids.iter().all(|value| value.is_finite()));
     }
 }

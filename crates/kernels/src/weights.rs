@@ -1,0 +1,58 @@
+//! How much examples count. A weight of 2 is what the same example twice would be, one of 0 is as if it were not there:
+//! it is given a cluster and moves none.
+
+use compflow_api::{Error, Result};
+
+/// Refuses weights that examples cannot have.
+///
+/// # Errors
+/// If there is not one for each of `rows` examples, if one is below 0, infinite or not a number, and if all are 0.
+pub fn check(weights: Option<&[f32]>, rows: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    if weights.len() != rows {
+        return Err(Error::data(format!("{} weights were given for {rows} examples", weights.len())));
+    }
+    if let Some(row) = weights.iter().position(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+        return Err(Error::data(format!(
+            "example {row} has the weight {}; weights are numbers from 0 on",
+            weights[row]
+        )));
+    }
+    if weights.iter().all(|weight| *weight == 0.0) {
+        return Err(Error::data("all weights are 0, so there is nothing to cluster"));
+    }
+    Ok(())
+}
+
+/// How much `row` counts: 1 without weights.
+#[inline(always)]
+pub fn weight(weights: Option<&[f32]>, row: usize) -> f64 {
+    weights.map_or(1.0, |weights| f64::from(weights[row]))
+}
+
+/// How many of `rows` examples count at all.
+pub fn count(weights: Option<&[f32]>, rows: usize) -> usize {
+    weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_a_weight_is_named() {
+        let refused = |weights: &[f32]| check(Some(weights), 2).unwrap_err().to_string();
+        assert_eq!(refused(&[1.0]), "1 weights were given for 2 examples");
+        assert_eq!(refused(&[1.0, -2.0]), "example 1 has the weight -2; weights are numbers from 0 on");
+        assert_eq!(refused(&[f32::NAN, 1.0]), "example 0 has the weight NaN; weights are numbers from 0 on");
+        assert_eq!(refused(&[1.0, f32::INFINITY]), "example 1 has the weight inf; weights are numbers from 0 on");
+        assert_eq!(refused(&[0.0, 0.0]), "all weights are 0, so there is nothing to cluster");
+        assert!(check(Some(&[0.0, 0.5]), 2).is_ok() && check(None, 2).is_ok());
+    }
+
+    #[test]
+    fn without_weights_every_example_counts_once() {
+        assert_eq!((weight(None, 7), count(None, 8)), (1.0, 8));
+        assert_eq!((weight(Some(&[0.0, 0.5]), 1), count(Some(&[0.0, 0.5]), 2)), (0.5, 1));
+    }
+}
