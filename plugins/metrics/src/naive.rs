@@ -92,9 +92,10 @@ pub(crate) fn bcubed(truth: &Sets, predicted: &Sets) -> [f64; 3] {
     [f1, precision, recall]
 }
 
-/// `set_f1` and `set_accuracy` of all matchings with the largest overlap.
-pub(crate) fn set_f1(truth: &Sets, predicted: &Sets) -> Vec<(f64, f64)> {
-    let mut best: Vec<(usize, f64)> = Vec::new();
+/// Whether the predicted set of each example is the true one, and how many members all of them share with the true
+/// ones, for all matchings where these are most.
+fn best_matchings(truth: &Sets, predicted: &Sets) -> Vec<(usize, Vec<bool>)> {
+    let mut best: Vec<(usize, Vec<bool>)> = Vec::new();
     let mut names = Vec::new();
     each_naming(&mut names, &mut |names| {
         let renamed =
@@ -102,17 +103,36 @@ pub(crate) fn set_f1(truth: &Sets, predicted: &Sets) -> Vec<(f64, f64)> {
         let of_truth = |i: usize| truth[i].iter().copied().collect::<BTreeSet<u32>>();
         let n = truth.len();
         let overlap = (0..n).map(|i| renamed(i).intersection(&of_truth(i)).count()).sum();
-        let exact = (0..n).filter(|&i| renamed(i) == of_truth(i)).count() as f64 / n as f64;
         if best.first().is_some_and(|&(other, _)| other < overlap) {
             best.clear();
         }
         if best.first().is_none_or(|&(other, _)| other == overlap) {
-            best.push((overlap, exact));
+            best.push((overlap, (0..n).map(|i| renamed(i) == of_truth(i)).collect()));
         }
     });
+    best
+}
+
+/// `set_f1` and `set_accuracy` of all best matchings.
+pub(crate) fn set_f1(truth: &Sets, predicted: &Sets) -> Vec<[f64; 2]> {
     let decided = truth.values().len() + predicted.values().len();
     let f1 = |overlap: usize| if decided == 0 { 1.0 } else { 2.0 * overlap as f64 / decided as f64 };
-    best.into_iter().map(|(overlap, exact)| (f1(overlap), exact)).collect()
+    let accuracy = |exact: &[bool]| exact.iter().filter(|&&exact| exact).count() as f64 / exact.len() as f64;
+    best_matchings(truth, predicted).iter().map(|(overlap, exact)| [f1(*overlap), accuracy(exact)]).collect()
+}
+
+/// `union_precision` and `union_recall` of all best matchings.
+pub(crate) fn unions(truth: &Sets, predicted: &Sets) -> Vec<[f64; 2]> {
+    let unions = |sets: &Sets| (0..sets.len()).filter(|&i| sets[i].len() >= 2).collect::<Vec<usize>>();
+    let (so, said) = (unions(truth), unions(predicted));
+    let share = |exact: &[bool], of: &[usize]| of.iter().filter(|&&i| exact[i]).count() as f64 / of.len() as f64;
+    let scores = |exact: &[bool]| match (said.is_empty(), so.is_empty()) {
+        (true, true) => [1.0, 1.0],
+        (true, false) => [0.0, 0.0],
+        (false, true) => [0.0, 1.0],
+        (false, false) => [share(exact, &said), share(exact, &so)],
+    };
+    best_matchings(truth, predicted).iter().map(|(_, exact)| scores(exact)).collect()
 }
 
 /// All ways to name five members by five different true members.
