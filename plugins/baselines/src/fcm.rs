@@ -34,8 +34,8 @@
 //! # Weaknesses
 //!
 //! If m is too large, centres fall together in the mean of all examples: all memberships equal is a minimum, too, and in
-//! many dimensions, where distances are alike, m = 2 leads there (Yu, Cheng and Huang, IEEE Transactions on Systems, Man,
-//! and Cybernetics B 34(1), 2004, doi:10.1109/TSMCB.2003.810951, have the bound). If m is near 1 it is k-means with one
+//! many dimensions, where distances are alike, m = 2 leads there (Yu, Cheng and Huang, "Analysis of the weighting exponent
+//! in the FCM", IEEE Transactions on Systems, Man, and Cybernetics B 34(1), 2004). If m is near 1 it is k-means with one
 //! restart. Memberships say how near an example is to several centres, not whether it is composed of them: a union that
 //! lies elsewhere than between its members is a cluster of its own.
 
