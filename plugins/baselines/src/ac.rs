@@ -1,6 +1,13 @@
 //! `ac`: agglomerative clustering. Every example begins as a group of its own, and the two nearest groups become one
 //! until a single group is left; the tree of these merges is then cut.
 //!
+//! | Ward; Müllner | here |
+//! | --- | --- |
+//! | subsets A, B; nodes I, J | groups, `a` and `b` of a [`Merge`] |
+//! | loss Z, dissimilarity d(I, J) | `height`; Ward's loss is half its square |
+//! | stepwise dendrogram | [`Dendrogram`] |
+//! | error sum of squares, ESS | the objective |
+//!
 //! How far two groups A and B are from one another is the linkage:
 //!
 //! ```text
@@ -25,6 +32,13 @@
 //! arXiv:1109.2378, 2011. Murtagh and Legendre, "Ward's hierarchical agglomerative clustering method: which algorithms
 //! implement Ward's criterion?", Journal of Classification 31, 2014, doi:10.1007/s00357-014-9161-z (heights are those
 //! of their Ward2). Heights, cuts and the choice between equally near groups are as in SciPy and scikit-learn.
+//!
+//! # Weaknesses
+//!
+//! A merge is never taken back, so one that joins two clusters early stays. The height at which Ward's clusters
+//! merge grows with the root of the number of examples in them: `distance_threshold = { per_example = … }` stays right for
+//! more of the same examples, a number does not. Ward prefers clusters of equal size; single linkage follows chains of
+//! examples from one cluster into the next; complete linkage is decided by the farthest examples. Time grows with n².
 
 mod centroids;
 mod chain;

@@ -1,5 +1,14 @@
 //! `fcm`: fuzzy c-means, in which every example belongs to every cluster to some degree.
 //!
+//! | Bezdek, Ehrlich and Full | here |
+//! | --- | --- |
+//! | y_k, N, n | examples xᵢ, their number n and dimensions p |
+//! | c, v_i | `k`, `centres` cⱼ |
+//! | U, u_ik | memberships `u`, uᵢⱼ |
+//! | m | `m` |
+//! | J_m, ε | the objective, `error` |
+//! | partition coefficient F_c | `fpc` |
+//!
 //! Minimises Jₘ = Σᵢ Σⱼ uᵢⱼᵐ dᵢⱼ² with dᵢⱼ = ‖xᵢ - cⱼ‖ and Σⱼ uᵢⱼ = 1 by turns:
 //!
 //! ```text
@@ -21,6 +30,14 @@
 //! Bezdek, Ehrlich and Full, "FCM: the fuzzy c-means clustering algorithm", Computers & Geosciences 10(2-3), 1984,
 //! doi:10.1016/0098-3004(84)90020-7. Order of steps, smallest distances and memberships, and when to stop are as in
 //! scikit-fuzzy.
+//!
+//! # Weaknesses
+//!
+//! If m is too large, centres fall together in the mean of all examples: all memberships equal is a minimum, too, and in
+//! many dimensions, where distances are alike, m = 2 leads there (Yu, Cheng and Huang, "Analysis of the weighting exponent
+//! in the FCM", IEEE Transactions on Systems, Man, and Cybernetics B 34(1), 2004). If m is near 1 it is k-means with one
+//! restart. Memberships say how near an example is to several centres, not whether it is composed of them: a union that
+//! lies elsewhere than between its members is a cluster of its own.
 
 mod pass;
 

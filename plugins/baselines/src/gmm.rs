@@ -1,5 +1,14 @@
 //! `gmm`: a mixture of Gaussians, fitted by expectation and maximisation or by variational inference.
 //!
+//! | Bishop | here |
+//! | --- | --- |
+//! | N, D, K | examples ([`Tiles::total`], weighted), dimensions p, `k` |
+//! | π_k, μ_k, Σ_k | shares and `means` of [`Gaussians`](crate::gaussians::Gaussians), covariances Cⱼ as factors F |
+//! | γ(z_nk), r_nk | `responsibilities` rᵢⱼ |
+//! | N_k, x̄_k, S_k | `sizes`, `means`, `covariances` of [`Moments`](crate::moments::Moments) |
+//! | α₀, β₀, m₀, ν₀, W₀ | the prior in [`bayes`](crate::bayes) |
+//! | ln p(X), L(q) | `bound`, the objective |
+//!
 //! Maximises the weighted mean log-likelihood of p(x) = Σⱼ πⱼ N(x; μⱼ, Cⱼ) by turns: every component is given responsibility
 //! for the examples ([`gaussians`](crate::gaussians)), and from these its share, mean and covariance
 //! ([`moments`](crate::moments)). The variant `bayes` has distributions in place of these parameters
@@ -10,6 +19,15 @@
 //! Statistical Society B 39(1), 1977, doi:10.1111/j.2517-6161.1977.tb01600.x; Bishop, "Pattern Recognition and Machine
 //! Learning", Springer 2006, chapters 9.2 and 10.2. Initial states, regularisation and when to stop are as in
 //! scikit-learn, but where that gives up because a covariance is singular, the regularisation is raised.
+//!
+//! # Weaknesses
+//!
+//! The likelihood has no maximum: a component on a single example is arbitrarily likely, which only `reg_covar` prevents,
+//! and that is a number in squared units of the data. Full covariances have p²/2 numbers each, more than the examples
+//! of a small cluster tell; `"tied"` or `"diag"` then do better. Probabilities in many dimensions are next to 0 or 1, so
+//! sets of several components are rare: they mean doubt between neighbours, not composition. It stays near the k-means
+//! that it starts from. `bayes` counts on `reg_covar` and its prior to leave components empty, which with few examples
+//! empties too many.
 
 mod model;
 

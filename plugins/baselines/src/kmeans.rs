@@ -1,11 +1,24 @@
 //! `kmeans`: Lloyd's algorithm from several initial states, the best of which is kept.
 //!
+//! | Lloyd | here |
+//! | --- | --- |
+//! | samples x | rows of [`Points`], wᵢ times each |
+//! | quanta q, their number ν | `centres`, `k` |
+//! | the set Q of samples that are given to q | [`Totals`] of a centre |
+//! | noise power N | `inertia`, the objective |
+//!
 //! Minimises Σᵢ wᵢ minⱼ ‖xᵢ - cⱼ‖² over k centres by turns: every example takes its nearest centre ([`assign`]), every
 //! centre moves to the mean of its examples. Distances are always squared Euclidean, in the normalised space if the
 //! pipeline normalises. Cost: restarts · iterations · n·k·p.
 //!
 //! Lloyd, "Least squares quantization in PCM", IEEE Transactions on Information Theory 28(2), 1982,
 //! doi:10.1109/TIT.1982.1056489. When to stop and what becomes of empty clusters is as in scikit-learn.
+//!
+//! # Weaknesses
+//!
+//! Clusters are taken for spheres of one size: what is long is cut, and a large cluster gives its rim to a small one. It
+//! stays in the first minimum it comes to, hence the restarts; with many clusters most of them miss one. One far example
+//! draws a centre to itself. `k` has to be known, and a union is a cluster like any other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

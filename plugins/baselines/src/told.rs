@@ -1,5 +1,12 @@
 //! `told`: what somebody reaches who is told all other labels.
 //!
+//! | symbol | here |
+//! | --- | --- |
+//! | xᵢ, ĉᵢ | a point of the space, the true set it is given to |
+//! | μ_c | [`Means`], without i where c is its own set |
+//! | W, M = FᵀF | `scatter` of the other sets, [`Told::factor`] |
+//! | λ | `shrinkage` |
+//!
 //! Every example goes to the true set whose mean is nearest, its own set's mean taken without it:
 //!
 //! ```text
