@@ -30,9 +30,11 @@ pub(super) fn render(grid: &Grid) -> String {
 pub(crate) fn metric_name(metric: &str) -> String {
     match metric {
         "acri" => "aCRI".to_owned(),
-        "bcubed" => "BCubed".to_owned(),
+        "bcubed_f1" => "BCubed F1".to_owned(),
         "set_f1" => "set F1".to_owned(),
         "set_accuracy" => "set accuracy".to_owned(),
+        "union_precision" => "union precision".to_owned(),
+        "union_recall" => "union recall".to_owned(),
         "cri" | "ari" | "nmi" | "ami" => metric.to_ascii_uppercase(),
         _ => metric.to_owned(),
     }

@@ -233,7 +233,7 @@ fn works_across_the_boundary() {
         refused(r#"{"preference": {"k": 0}}"#),
         "`preference.k` must be a whole number at least 1, found 0"
     );
-    assert!(refused(r#"{"preference": "low"}"#).starts_with("`preference` must be a finite number, "));
+    assert!(refused(r#"{"preference": "low"}"#).starts_with("`preference` must be "));
     assert!(refused(r#"{"preset": "mine"}"#).contains(r#"`preset` must be "paper" or "authors-code""#));
     let many = ForeignClusterer::try_from(create(r#"{"preference": {"k": 151}}"#).unwrap()).unwrap();
     assert_eq!(
