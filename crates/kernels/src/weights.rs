@@ -3,12 +3,12 @@
 
 use compflow_api::{Error, Result};
 
-/// Refuses weights that examples cannot have.
+/// Refuses weights that examples cannot have; returns the others, unless all are 1, which is as good as none.
 ///
 /// # Errors
 /// If there is not one for each of `rows` examples, if one is below 0, infinite or not a number, and if all are 0.
-pub fn check(weights: Option<&[f32]>, rows: usize) -> Result<()> {
-    let Some(weights) = weights else { return Ok(()) };
+pub fn check(weights: Option<&[f32]>, rows: usize) -> Result<Option<&[f32]>> {
+    let Some(weights) = weights else { return Ok(None) };
     if weights.len() != rows {
         return Err(Error::data(format!("{} weights were given for {rows} examples", weights.len())));
     }
@@ -21,7 +21,7 @@ pub fn check(weights: Option<&[f32]>, rows: usize) -> Result<()> {
     if weights.iter().all(|weight| *weight == 0.0) {
         return Err(Error::data("all weights are 0, so there is nothing to cluster"));
     }
-    Ok(())
+    Ok(Some(weights).filter(|weights| weights.iter().any(|weight| *weight != 1.0)))
 }
 
 /// How much `row` counts: 1 without weights.
@@ -47,7 +47,8 @@ mod tests {
         assert_eq!(refused(&[f32::NAN, 1.0]), "example 0 has the weight NaN; weights are numbers from 0 on");
         assert_eq!(refused(&[1.0, f32::INFINITY]), "example 1 has the weight inf; weights are numbers from 0 on");
         assert_eq!(refused(&[0.0, 0.0]), "all weights are 0, so there is nothing to cluster");
-        assert!(check(Some(&[0.0, 0.5]), 2).is_ok() && check(None, 2).is_ok());
+        assert_eq!(check(Some(&[0.0, 0.5]), 2), Ok(Some(&[0.0, 0.5][..])));
+        assert_eq!((check(Some(&[1.0, 1.0]), 2), check(None, 2)), (Ok(None), Ok(None)));
     }
 
     #[test]

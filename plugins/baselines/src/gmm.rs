@@ -195,7 +195,7 @@ impl Clusterer for Gmm {
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let (k, n, dim) = (self.k, task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        weights::check(task.weights, n)?;
+        let task = &Task { weights: weights::check(task.weights, n)?, ..*task };
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
         let numbers = dim.saturating_add(self.covariance.numbers(dim));
         let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };

@@ -137,7 +137,7 @@ impl Clusterer for KMeans {
         let Params { k, restarts, max_iter, .. } = self.0;
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         task.require_k(k)?;
-        weights::check(task.weights, n)?;
+        let task = &Task { weights: weights::check(task.weights, n)?, ..*task };
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
 
         let products = n.saturating_mul(k).saturating_mul(dim);

@@ -9,6 +9,7 @@ use compflow_kernels::nested::explain;
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
+use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -108,9 +109,7 @@ impl Cgm {
         let need = self.memory(Shape { rows: n, dim, degree }, services)?;
         services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
         let composer = composer_of(task.composer, degree)?;
-        if task.weights.is_some_and(|weights| weights.iter().all(|weight| *weight == 0.0)) {
-            return Err(Error::data("all weights are 0"));
-        }
+        let weights = weights::check(task.weights, n)?;
         let products = n.saturating_mul(count as usize).saturating_mul(dim);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
         let (source, sample) = Source::new(task.rows, task.space, keep, sample, &workers, services)?;
@@ -118,7 +117,7 @@ impl Cgm {
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
         let singletons = starts.found_by(&*self.initial, task, &mut rng, services)?;
-        let data = Data { source: &source, weights: task.weights, workers: &workers, services };
+        let data = Data { source: &source, weights, workers: &workers, services };
         let sets = Sets::all_up_to(k, degree);
         workers.enter(|| {
             let (scatter, examples) = data.scatter()?;

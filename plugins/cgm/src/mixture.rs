@@ -7,7 +7,7 @@ use compflow_kernels::objective::{Model, Objective};
 
 use crate::covariance::{Covariance, Prior, trace};
 use crate::params::{Params, Residual, Weights};
-use crate::residual::{self, Union};
+use crate::residual::{self, Union, Unions};
 use crate::statistics::Statistics;
 
 /// Steps of a descent between two passes, at most.
@@ -44,6 +44,8 @@ pub(crate) struct Mixture {
     pub(crate) prior: Option<Prior>,
     /// τ².
     pub(crate) tau2: f64,
+    /// N of the unions that had examples in the first round: what is known of τ².
+    pub(crate) first: Vec<f64>,
     /// log π of every set.
     pub(crate) log_weights: Vec<f64>,
     /// ½p·τ²/(1 + Nτ²) of every set: what its centre's uncertainty takes from every example's log-density.
@@ -84,6 +86,7 @@ impl Setting<'_> {
             covariance: Covariance::sphere(dim),
             prior: None,
             tau2: 0.0,
+            first: Vec::new(),
             log_weights: vec![0.0; sets],
             slack: vec![0.0; sets],
             outliers: None,
@@ -99,20 +102,23 @@ impl Setting<'_> {
     pub(crate) fn fit(&self, mixture: &mut Mixture, found: &Statistics) -> Result<f64> {
         let dim = self.dim();
         let (means, within) = (self.means(mixture, found), self.within(found));
-        // Once more in the first round, where the spheres of the start decided on what pulls how much.
-        for _ in 0..if mixture.prior.is_none() { 2 } else { 1 } {
-            let scatter = self.around(mixture, found, &means, &within);
-            let prior = *mixture.prior.get_or_insert_with(|| {
-                let Params { covariance, shrinkage, .. } = *self.params;
-                Prior::new(covariance, shrinkage, &scatter, found.total(), dim, self.spread())
-            });
-            mixture.covariance = prior.covariance(&scatter, found.total(), dim);
-            mixture.tau2 = match self.params.residual {
-                Residual::Value(tau2) => tau2,
-                Residual::Auto(_) => residual::estimate(&self.unions(mixture, found, &means), dim, mixture.tau2),
-            };
-            self.descend(mixture, found, &means)?;
-        }
+        let scatter = self.around(mixture, found, &means, &within);
+        let prior = mixture.prior.unwrap_or_else(|| {
+            let Params { covariance, shrinkage, .. } = *self.params;
+            let unions = self.unions(mixture, found, &means);
+            mixture.first = unions.iter().map(|union| union.count).collect();
+            Prior::new(covariance, shrinkage, &scatter, found.total(), dim, self.spread())
+        });
+        mixture.prior = Some(prior);
+        mixture.covariance = prior.covariance(&scatter, found.total(), dim);
+        mixture.tau2 = match self.params.residual {
+            Residual::Value(tau2) => tau2,
+            Residual::Auto(_) => {
+                let unions = self.unions(mixture, found, &means);
+                residual::estimate(Unions { unions: &unions, first: &mixture.first, dim }, mixture.tau2)
+            }
+        };
+        self.descend(mixture, found, &means)?;
         self.weigh(mixture, found);
         for (at, set) in self.sets.iter().enumerate() {
             let (count, row) = (found.counts[at], at * dim..(at + 1) * dim);
@@ -256,7 +262,8 @@ impl Setting<'_> {
             .filter(|(at, _)| self.sets[*at].len() == 1)
             .map(|(at, rest)| found.counts[at] * covariance.squared(&rest))
             .sum();
-        let unions = residual::log_density(&self.unions(mixture, found, means), self.dim(), mixture.tau2);
+        let unions = self.unions(mixture, found, means);
+        let unions = Unions { unions: &unions, first: &mixture.first, dim: self.dim() }.log_density(mixture.tau2);
         let density =
             n * (covariance.log_det + p * std::f64::consts::TAU.ln()) + covariance.traced(within) + singles;
         let prior = mixture.prior.map_or(0.0, |prior| prior.log_density(covariance, self.dim()));

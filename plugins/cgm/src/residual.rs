@@ -11,8 +11,9 @@
 //!
 //! The likelihood of a mixture that is not quite normal gladly explains by residuals what is the fault of its shapes: a
 //! union whose examples spread to one side drags its centre there, and takes further examples with it. So the first term,
-//! which is what a residual costs, counts [`COST`] times, a prior p(τ²) ∝ Π_c (1 + N τ²)^(-(COST - 1) p/2). Residuals of
-//! which the data are sure remain: for N → ∞, τ² becomes 1/COST of what it would be, and u_c becomes x̄_c all the same.
+//! which is what a residual costs, counts [`COST`] times in all: there is a prior p(τ²) ∝ Π_c (1 + N⁰ τ²)^(-(COST - 1) p/2) with
+//! the N of the first assignment. Residuals of which the data are sure remain: for N → ∞, τ² becomes 1/COST of what it
+//! would be, and u_c becomes x̄_c all the same.
 
 /// How often a residual has to pay for itself. With 1 labels became worse on one of two domains, with 3 to 6 on none.
 const COST: f64 = 3.0;
@@ -42,21 +43,34 @@ pub(crate) fn part(count: f64, tau2: f64) -> f64 {
     count * tau2 / (1.0 + count * tau2)
 }
 
-/// What some unions add to the bound.
-pub(crate) fn log_density(unions: &[Union], dim: usize, tau2: f64) -> f64 {
-    let each =
-        |union: &Union| COST * dim as f64 * (union.count * tau2).ln_1p() + pull(union.count, tau2) * union.squared;
-    -0.5 * unions.iter().map(each).sum::<f64>()
+/// The unions that have examples, and what is known of τ² beforehand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unions<'a> {
+    pub(crate) unions: &'a [Union],
+    /// N⁰ of those that had some at first.
+    pub(crate) first: &'a [f64],
+    pub(crate) dim: usize,
+}
+
+impl Unions<'_> {
+    /// What they add to the bound.
+    pub(crate) fn log_density(&self, tau2: f64) -> f64 {
+        let p = self.dim as f64;
+        let each = |union: &Union| p * (union.count * tau2).ln_1p() + pull(union.count, tau2) * union.squared;
+        let first: f64 = self.first.iter().map(|count| (count * tau2).ln_1p()).sum();
+        -0.5 * (self.unions.iter().map(each).sum::<f64>() + (COST - 1.0) * p * first)
+    }
 }
 
 /// The τ² that maximises it, never worse than `before`.
-pub(crate) fn estimate(unions: &[Union], dim: usize, before: f64) -> f64 {
-    let total: f64 = unions.iter().map(|union| union.count).sum();
-    let mean = unions.iter().map(|union| union.count * union.squared).sum::<f64>() / (total * dim as f64);
+pub(crate) fn estimate(unions: Unions<'_>, before: f64) -> f64 {
+    let total: f64 = unions.unions.iter().map(|union| union.count).sum();
+    let mean = unions.unions.iter().map(|union| union.count * union.squared).sum::<f64>();
+    let mean = mean / (total * unions.dim as f64);
     if !(mean > 0.0 && mean.is_finite()) {
         return 0.0;
     }
-    let value = |power: f64| log_density(unions, dim, mean * power.exp2());
+    let value = |power: f64| unions.log_density(mean * power.exp2());
     let step = 2.0 * RANGE / GRID as f64;
     let tried = (0..=GRID).map(|at| at as f64 * step - RANGE);
     let best = tried.max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap_or(0.0);
@@ -68,7 +82,7 @@ pub(crate) fn estimate(unions: &[Union], dim: usize, before: f64) -> f64 {
         if value(left) >= value(right) { high = right } else { low = left }
     }
     let candidates = [0.0, before, mean * f64::midpoint(low, high).exp2()];
-    let density = |tau2: &f64| log_density(unions, dim, *tau2);
+    let density = |tau2: &f64| unions.log_density(*tau2);
     candidates.into_iter().max_by(|a, b| density(a).total_cmp(&density(b)).then(b.total_cmp(a))).unwrap_or(0.0)
 }
 
@@ -76,18 +90,26 @@ pub(crate) fn estimate(unions: &[Union], dim: usize, before: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// With as many examples as at first.
+    fn with<T>(unions: &[Union], dim: usize, work: impl Fn(Unions<'_>) -> T) -> T {
+        let first: Vec<f64> = unions.iter().map(|union| union.count).collect();
+        work(Unions { unions, first: &first, dim })
+    }
+
     #[test]
     fn it_maximises_what_it_says() {
         for (seed, dim) in [(1u64, 2usize), (2, 8), (3, 32)] {
             let unions: Vec<Union> = (0..10)
                 .map(|at| Union { count: 3.0 + (at * seed) as f64, squared: dim as f64 * (0.5 + (at % 4) as f64) })
                 .collect();
-            let found = estimate(&unions, dim, 0.0);
-            let best = log_density(&unions, dim, found);
-            for at in 0..4000 {
-                let tau2 = (at as f64 * 0.01 - 30.0).exp2();
-                assert!(log_density(&unions, dim, tau2) <= best + 1e-9 * best.abs(), "{tau2} instead of {found}");
-            }
+            with(&unions, dim, |unions| {
+                let found = estimate(unions, 0.0);
+                let best = unions.log_density(found);
+                for at in 0..4000 {
+                    let tau2 = (at as f64 * 0.01 - 30.0).exp2();
+                    assert!(unions.log_density(tau2) <= best + 1e-9 * best.abs(), "{tau2} instead of {found}");
+                }
+            });
         }
     }
 
@@ -95,17 +117,17 @@ mod tests {
     fn small_residuals_are_none_and_large_ones_are_found() {
         let unions = |squared: f64| vec![Union { count: 100.0, squared }; 10];
         // What a mean of 100 examples is off by chance.
-        assert_eq!(estimate(&unions(0.32), 32, 0.0), 0.0);
-        let found = estimate(&unions(3200.0), 32, 0.0);
+        assert_eq!(with(&unions(0.32), 32, |unions| estimate(unions, 0.0)), 0.0);
+        let found = with(&unions(3200.0), 32, |unions| estimate(unions, 0.0));
         assert!((found * COST - 100.0).abs() < 2.0, "{found}");
         assert!(part(100.0, found) > 0.999 && pull(100.0, found) < 0.04);
     }
 
     #[test]
     fn borders() {
-        assert_eq!(estimate(&[], 3, 0.7), 0.0);
-        assert_eq!(estimate(&[Union { count: 5.0, squared: 0.0 }], 3, 0.0), 0.0);
-        let huge = estimate(&[Union { count: 1e-9, squared: 1e300 }], 1, 0.0);
+        assert_eq!(with(&[], 3, |unions| estimate(unions, 0.7)), 0.0);
+        assert_eq!(with(&[Union { count: 5.0, squared: 0.0 }], 3, |unions| estimate(unions, 0.0)), 0.0);
+        let huge = with(&[Union { count: 1e-9, squared: 1e300 }], 1, |unions| estimate(unions, 0.0));
         assert!(huge.is_finite(), "{huge}");
         assert_eq!((part(0.0, 5.0), pull(0.0, 5.0), part(7.0, 0.0), pull(7.0, 0.0)), (0.0, 0.0, 0.0, 7.0));
     }

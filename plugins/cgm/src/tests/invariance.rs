@@ -86,7 +86,7 @@ fn a_weight_of_two_is_the_example_twice() {
     let none = vec![0.0; n];
     let task = Task { weights: Some(&none), ..planted.task(Normalize::None) };
     let error = cluster(&task, Params::new(3), &start, &Services::none()).unwrap_err();
-    assert_eq!(error.to_string(), "all weights are 0");
+    assert_eq!(error.to_string(), "all weights are 0, so there is nothing to cluster");
 }
 
 #[test]

@@ -89,11 +89,9 @@ fn the_bound_is_the_likelihood_of_whole_unions_with_their_residuals_integrated_o
                 expected += log_normal(&x, &mean, &joint);
             }
             expected += members.len() as f64 * mixture.log_weights[at];
-            // What a residual costs beyond its likelihood.
-            if set.len() > 1 && size > 0 {
-                expected -= (members.len() as f64 * tau2).ln_1p() * dim as f64;
-            }
         }
+        // What a residual costs beyond its likelihood: as often again as three times make.
+        expected -= mixture.first.iter().map(|count| (count * mixture.tau2).ln_1p() * dim as f64).sum::<f64>();
         let prior = mixture.prior.unwrap();
         expected += prior.log_density(&mixture.covariance, dim);
         // One example of every size, shared out by three sets each.
