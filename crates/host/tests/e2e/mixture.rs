@@ -36,7 +36,7 @@ fn sets(table: &RecordBatch, clusterer: &str) -> Vec<Vec<u32>> {
 #[test]
 fn with_spheres_no_residuals_equal_weights_and_hard_assignments_it_is_ckm() {
     let folder = Folder::new();
-    let start = "init = { use = \"kmeans\", params = { k = 5 } }";
+    let start = "init = { use = \"ac\", params = { k = 5 } }";
     folder.write(
         "p.toml",
         &pipeline(&format!(

@@ -358,9 +358,16 @@ fn cap_without_unions_is_affinity_propagation() {
                            params = { base = { use = \"ac\", params = { k = 5 } } }\n";
     folder.write("others.toml", &others);
     folder.run(&["run", "others.toml", "--out", "others"], 0);
-    for table in ["assignments", "clusters"] {
-        let read = |method: &str| folder.read_parquet(&format!("{method}/{table}.parquet"));
-        assert!(read("cap").num_rows() > 100);
-        assert_eq!(read("cap"), read("ap"), "{table}");
+    // Noise against ties is not the same, so a trial may settle elsewhere, on sums that are as good.
+    let read = |method: &str, table: &str| folder.read_parquet(&format!("{method}/{table}.parquet"));
+    let (cap, ap) = (read("cap", "assignments"), read("ap", "assignments"));
+    assert_eq!((cap.num_rows(), ap.num_rows()), (1500, 1500));
+    let equal = (0..10).filter(|trial| cap.slice(150 * trial, 150) == ap.slice(150 * trial, 150)).count();
+    assert!(equal >= 9, "{equal} of 10 trials");
+    let objectives = |method: &str| read(method, "runs").column_by_name("objective").unwrap().clone();
+    let (cap, ap) = (objectives("cap"), objectives("ap"));
+    let pairs = cap.as_primitive::<Float64Type>().values().iter().zip(ap.as_primitive::<Float64Type>().values());
+    for (cap, ap) in pairs {
+        assert!((cap - ap).abs() < 1e-3 * ap.abs(), "{cap} {ap}");
     }
 }
