@@ -14,6 +14,7 @@
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
+//! | [`spares`] | the nearest composition of every example, and the nearest without one of its singletons |
 //! | [`starts`] | where singletons begin |
 //! | [`objective`] | the sum of squared distances as a function of the singletons, and its gradient |
 //! | [`lbfgs`] | its descent |
@@ -48,6 +49,7 @@ pub mod points;
 pub mod preference;
 pub mod products;
 pub mod source;
+pub mod spares;
 pub mod starts;
 pub mod testing;
 pub mod weights;

@@ -35,7 +35,7 @@ const MOST_HALVINGS: usize = 30;
 ///
 /// # Errors
 /// If the degree is above 1 and there is none.
-pub fn composer_of<'a>(composer: Option<&'a dyn Composer>, degree: usize) -> Result<&'a dyn Composer> {
+pub fn composer_of(composer: Option<&dyn Composer>, degree: usize) -> Result<&dyn Composer> {
     struct Nothing;
     impl Composer for Nothing {
         fn compose(
@@ -96,6 +96,8 @@ pub struct Objective<'a> {
     means: Vec<f64>,
     /// Λ, symmetric; none is the identity.
     metric: Option<Vec<f64>>,
+    /// The first singleton that moves.
+    first: usize,
 }
 
 /// F at some singletons, with what its gradient needs.
@@ -109,13 +111,19 @@ pub struct Value {
 impl<'a> Objective<'a> {
     /// Of compositions with these N and μ (points of the space), as Euclid measures.
     pub fn new(model: Model<'a>, sets: Sets, counts: Vec<f64>, means: Vec<f64>) -> Self {
-        Self { model, sets, counts, means, metric: None }
+        Self { model, sets, counts, means, metric: None, first: 0 }
     }
 
     /// The same in the metric Λ.
     #[must_use]
     pub fn in_metric(self, metric: Vec<f64>) -> Self {
         Self { metric: Some(metric), ..self }
+    }
+
+    /// The same as a function of the singletons from `first` on; those before it stay where they are.
+    #[must_use]
+    pub fn moving_from(self, first: usize) -> Self {
+        Self { first, ..self }
     }
 
     /// Λr.
@@ -159,7 +167,7 @@ impl<'a> Objective<'a> {
         Ok(Value { f, composed })
     }
 
-    /// ∂F/∂m of every singleton, row-major.
+    /// ∂F/∂m of every singleton, row-major; 0 of those that stay.
     ///
     /// # Errors
     /// Those of the composer, and a gradient that is not finite.
@@ -189,7 +197,8 @@ impl<'a> Objective<'a> {
         let rows = Embeddings::new(singletons, dim);
         let pulled = compose_sets_vjp(self.model.composer, rows, &self.sets, &narrow, self.model.services)
             .map_err(|error| error.context("gradients of the composer"))?;
-        let pulled: Vec<f64> = pulled.iter().map(|&grad| f64::from(grad) * largest).collect();
+        let mut pulled: Vec<f64> = pulled.iter().map(|&grad| f64::from(grad) * largest).collect();
+        pulled[..self.first * dim].fill(0.0);
         match pulled.iter().find(|grad| !grad.is_finite()) {
             None => Ok(pulled),
             Some(grad) => Err(Error::new(format!("the composer's gradient is {grad}"))),

@@ -7,6 +7,7 @@
 //! these make. The same pass takes a sample, which is all that starts are chosen from.
 
 use crate::frame::{Frame, totals};
+use crate::weights::weight;
 use crate::workers::Workers;
 use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
 use rand::SeedableRng;
@@ -17,6 +18,10 @@ const BLOCK: usize = 4096;
 
 /// Examples drawn without replacement, in the order of the data.
 pub struct Sample {
+    /// Which they are.
+    pub numbers: Vec<usize>,
+    /// How much each counts, unless all count once.
+    pub weights: Option<Vec<f32>>,
     /// As they came, row-major.
     pub rows: Vec<f32>,
     /// As points of the space, prepared.
@@ -49,18 +54,33 @@ impl<'a> Source<'a> {
         workers: &'a Workers,
         services: &'a Services<'a>,
     ) -> Result<(Self, Sample)> {
+        Self::weighted(rows, None, space, keep, sample, workers, services)
+    }
+
+    /// The same for examples with weights: the sample is of those that count.
+    ///
+    /// # Errors
+    /// Those of the rows, and that the work is no longer wanted.
+    pub fn weighted(
+        rows: &'a dyn Rows,
+        weights: Option<&[f32]>,
+        space: Space,
+        keep: bool,
+        sample: usize,
+        workers: &'a Workers,
+        services: &'a Services<'a>,
+    ) -> Result<(Self, Sample)> {
         let (n, dim) = (rows.len(), rows.dim());
-        let mut drawn = match sample < n {
-            true => {
-                let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
-                rng.set_stream(u64::MAX);
-                rand::seq::index::sample(&mut rng, n, sample).into_vec()
-            }
-            false => (0..n).collect(),
-        };
-        drawn.sort_unstable();
-        let mut sample = Vec::with_capacity(drawn.len() * dim);
-        let (mut drawn, mut first) = (drawn.into_iter().peekable(), 0);
+        let mut numbers: Vec<usize> = (0..n).filter(|&row| weight(weights, row) > 0.0).collect();
+        if sample < numbers.len() {
+            let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
+            rng.set_stream(u64::MAX);
+            let drawn = rand::seq::index::sample(&mut rng, numbers.len(), sample);
+            numbers = drawn.iter().map(|at| numbers[at]).collect();
+            numbers.sort_unstable();
+        }
+        let mut sample = Vec::with_capacity(numbers.len() * dim);
+        let (mut drawn, mut first) = (numbers.iter().copied().peekable(), 0);
         let (mut mean, mut largest) = (vec![0.0; dim], 0.0f32);
         rows.pass(&mut |batch| {
             while let Some(row) = drawn.next_if(|&row| row < first + batch.len()) {
@@ -93,7 +113,8 @@ impl<'a> Source<'a> {
             })?;
             source.kept = Some(kept);
         }
-        Ok((source, Sample { rows: sample, points }))
+        let weights = weights.map(|weights| numbers.iter().map(|&row| weights[row]).collect());
+        Ok((source, Sample { numbers, weights, rows: sample, points }))
     }
 
     /// How many.
@@ -164,6 +185,24 @@ mod tests {
             assert_eq!(sample.rows, again.rows);
             assert_eq!(sample.rows.len(), 100 * dim);
             assert!(collect(&kept).iter().all(|value| value.abs() <= 1.0));
+        }
+    }
+
+    #[test]
+    fn the_sample_is_of_examples_that_count() {
+        let values: Vec<f32> = (0..200).map(|row| row as f32).collect();
+        let weights: Vec<f32> = (0..200).map(|row| (row % 4) as f32).collect();
+        let matrix = Embeddings::new(&values, 1);
+        let (workers, services) = (Workers::alone(), Services::none());
+        for (wanted, expected) in [(50, 50), (1000, 150)] {
+            let made =
+                Source::weighted(&matrix, Some(&weights), Space::default(), true, wanted, &workers, &services);
+            let (source, sample) = made.unwrap();
+            assert_eq!((sample.numbers.len(), source.len()), (expected, 200));
+            let found: Vec<f32> = sample.numbers.iter().map(|&row| values[row]).collect();
+            assert_eq!(sample.rows, found);
+            let found: Vec<f32> = sample.numbers.iter().map(|&row| weights[row]).collect();
+            assert!(found.iter().all(|weight| *weight > 0.0) && sample.weights == Some(found));
         }
     }
 

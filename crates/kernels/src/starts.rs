@@ -4,11 +4,14 @@
 //! after the other, each the best of several that are drawn with a probability proportional to their squared distance
 //! from the nearest centre so far, where the centres are *all compositions* of what was taken: an example that a union
 //! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
-//! [`LOOK`] examples, another part of the sample for every restart.
+//! [`LOOK`] examples, or [`PER_SET`] for every composition if there are many; another part of the sample for every
+//! restart. Examples with weights are drawn, and count, as if they were there so many times.
 
+use crate::counting;
 use crate::frame::Frame;
 use crate::plusplus::{self, draw};
-use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask};
+use crate::weights::weight;
+use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask, Task};
 use ndarray::ArrayView2;
 use rand::{Rng, RngExt};
 
@@ -17,6 +20,8 @@ use crate::source::Sample;
 
 /// Examples that one seeding looks at.
 const LOOK: usize = 1024;
+/// If these are more, so many for every composition: what is not looked at cannot be told apart.
+const PER_SET: usize = 8;
 
 /// What starts are chosen from.
 pub struct Starts<'a> {
@@ -41,9 +46,13 @@ impl Starts<'_> {
         &self.sample.rows[at * self.model.dim..][..self.model.dim]
     }
 
-    /// Any `k` examples.
+    /// Any `k` examples, as often as they count.
     pub fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
-        rand::seq::index::sample(rng, self.len(), self.k).iter().flat_map(|at| self.row(at)).copied().collect()
+        let weighted = self.sample.weights.as_ref().and_then(|weights| {
+            rand::seq::index::sample_weighted(rng, self.len(), |row| weights[row], self.k).ok()
+        });
+        let drawn = weighted.unwrap_or_else(|| rand::seq::index::sample(rng, self.len(), self.k));
+        drawn.iter().flat_map(|at| self.row(at)).copied().collect()
     }
 
     /// Examples added to `singletons` until there are `k`, far from all compositions of those before.
@@ -52,9 +61,16 @@ impl Starts<'_> {
     /// Those of the composer.
     pub fn plusplus(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Result<Vec<f32>> {
         let dim = self.model.dim;
-        let looked: Vec<usize> = match self.len() > LOOK {
-            true => rand::seq::index::sample(rng, self.len(), LOOK).into_vec(),
+        let sets = counting::sets(self.k, 1..=self.degree).map_or(usize::MAX, |sets| sets as usize);
+        let look = LOOK.max(sets.saturating_mul(PER_SET));
+        let looked: Vec<usize> = match self.len() > look {
+            true => rand::seq::index::sample(rng, self.len(), look).into_vec(),
             false => (0..self.len()).collect(),
+        };
+        let weights: Vec<f32> =
+            looked.iter().map(|&at| weight(self.sample.weights.as_deref(), at) as f32).collect();
+        let weighed = |distances: &[f32]| -> Vec<f32> {
+            distances.iter().zip(&weights).map(|(distance, weight)| distance * weight).collect()
         };
         let points: Vec<f32> =
             looked.iter().flat_map(|&at| &self.sample.points[at * dim..][..dim]).copied().collect();
@@ -86,13 +102,14 @@ impl Starts<'_> {
             let taken = singletons.len() / dim;
             let trials = if taken == 0 { 1 } else { trials(self.k) };
             let sets = self.with(taken + 1);
+            let chances = weighed(&closest);
             let mut best: Option<(f64, usize, Vec<f32>)> = None;
             for _ in 0..trials {
-                let at = draw(&closest, rng);
+                let at = draw(if taken == 0 { &weights } else { &chances }, rng);
                 singletons.extend_from_slice(self.row(looked[at]));
                 let tried = nearer(&closest, &self.model.centres(&singletons, &sets)?)?;
                 singletons.truncate(taken * dim);
-                let potential = tried.iter().map(|&value| f64::from(value)).sum();
+                let potential = weighed(&tried).iter().map(|&value| f64::from(value)).sum();
                 if best.as_ref().is_none_or(|(least, ..)| potential < *least) {
                     best = Some((potential, at, tried));
                 }
@@ -129,31 +146,35 @@ impl Starts<'_> {
         services: &Services<'_>,
     ) -> Result<Vec<f32>> {
         let dim = self.model.dim;
-        let task = task.with(Embeddings::new(&self.sample.rows, dim));
+        let of_sample = |all: &[f32]| self.sample.numbers.iter().map(|&row| all[row]).collect::<Vec<f32>>();
+        let weights = task.weights.map(of_sample).filter(|weights| weights.iter().any(|weight| *weight > 0.0));
+        let weights = weights.as_deref();
+        let task = Task { weights, ..task.with(Embeddings::new(&self.sample.rows, dim)) };
         let found = clusterer.cluster(&task, services).map_err(|error| error.context("`init`"))?;
         if found.assignments.len() != self.len() {
             return Err(Error::new("`init`: the clusterer did not give every example a set"));
         }
         let numbers = found.assignments.values().iter().chain(&found.singletons.numbers);
         let most = numbers.max().map_or(0, |&most| most as usize + 1);
-        let (mut sums, mut counts) = (vec![0.0; most * dim], vec![0u64; most]);
-        for (row, set) in task.embeddings.rows().zip(found.assignments.iter()) {
+        let (mut sums, mut counts) = (vec![0.0; most * dim], vec![0.0; most]);
+        for (at, (row, set)) in task.embeddings.rows().zip(found.assignments.iter()).enumerate() {
             if let &[single] = set {
-                counts[single as usize] += 1;
+                let weight = weight(weights, at);
+                counts[single as usize] += weight;
                 let sum = &mut sums[single as usize * dim..][..dim];
-                sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+                sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
             }
         }
         let mut vectors: Vec<Option<Vec<f32>>> = sums
             .chunks_exact(dim)
             .zip(&counts)
-            .map(|(sum, &count)| (count > 0).then(|| sum.iter().map(|sum| (sum / count as f64) as f32).collect()))
+            .map(|(sum, &count)| (count > 0.0).then(|| sum.iter().map(|sum| (sum / count) as f32).collect()))
             .collect();
         for (&number, vector) in found.singletons.numbers.iter().zip(found.singletons.vectors.chunks_exact(dim)) {
             vectors[number as usize] = Some(vector.to_vec());
         }
         let mut order: Vec<usize> = (0..most).filter(|&single| vectors[single].is_some()).collect();
-        order.sort_by_key(|&single| std::cmp::Reverse(counts[single]));
+        order.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]));
         order.truncate(self.k);
         self.plusplus(order.into_iter().filter_map(|single| vectors[single].take()).flatten().collect(), rng)
     }
@@ -203,7 +224,7 @@ mod tests {
     use crate::testing::composers::Plain;
     use crate::testing::examples;
     use crate::workers::Workers;
-    use compflow_api::{Clustering, Space, Task};
+    use compflow_api::{Clustering, Space};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 

@@ -15,6 +15,7 @@ use compflow_api::{
     Services, Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::nested::explain;
+use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -24,6 +25,8 @@ use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets, 
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
+
+use crate::swaps::{Swaps, restarts_before};
 
 /// Below this many products in a round of all restarts together, starting threads is not worth it.
 const TINY: usize = 1 << 18;
@@ -49,7 +52,7 @@ register!(clusterer Ckm);
 impl Component for Ckm {
     const NAME: &'static str = "ckm";
     const SUMMARY: &'static str = "compositional k-means: singletons whose compositions are centres too";
-    const FLAGS: Flags = Flags::NEEDS_GRADIENTS;
+    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::USES_WEIGHTS);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -75,6 +78,8 @@ impl Clusterer for Ckm {
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
         let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(2 + degree.min(k)));
         let sample = sample.min(rows).saturating_mul(2 * dim);
+        // What swaps know of every example of the sample.
+        let sample = sample.saturating_add(self.params.sample.min(rows).saturating_mul(4 + 2 * degree.min(k)));
         // Of a restart: sums before and now, twice as wide as everything else; centres as they are, prepared, in tiles.
         let run = sets.saturating_mul(dim + 1).saturating_mul(restarts.min(WINDOW));
         let numbers = data.saturating_add(sample).saturating_add(run.saturating_mul(7));
@@ -100,8 +105,11 @@ impl Ckm {
     fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
         let Params { k, restarts, max_iter, tol, .. } = self.params;
         let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
-        if k > n {
-            return Err(Error::parameter("k", format!("= {k} is more than the {n} examples")));
+        weights::check(task.weights, n)?;
+        let counted = weights::count(task.weights, n);
+        if k > counted {
+            let which = if counted < n { " whose weight is not 0" } else { "" };
+            return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples{which}")));
         }
         let count = count_sets(k, degree)?;
         services.require_memory(
@@ -113,7 +121,8 @@ impl Ckm {
 
         let products = n.saturating_mul(count).saturating_mul(dim).saturating_mul(restarts);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
-        let (source, sample) = Source::new(task.rows, task.space, keep, self.params.sample, &workers, services)?;
+        let (source, sample) =
+            Source::weighted(task.rows, task.weights, task.space, keep, self.params.sample, &workers, services)?;
         let model = Model { composer, space: task.space, dim, services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let method = match self.params.optimizer {
@@ -122,13 +131,18 @@ impl Ckm {
                 Method::Adam { lr: self.params.lr.unwrap_or(0.2), steps: self.params.steps.unwrap_or(1) }
             }
         };
+        let refine = self.params.refine && self.params.optimizer == Optimizer::Lbfgs && restarts > 1;
+        let made = if refine { restarts_before(restarts, k) } else { restarts };
         let sets = Sets::all_up_to(k, degree);
         let search = Search {
             source: &source,
             starts: &starts,
             sets: &sets,
+            weights: task.weights,
+            total: (0..n).map(|row| weights::weight(task.weights, row)).sum(),
             method,
-            restarts,
+            restarts: made,
+            replaced: restarts,
             max_iter,
             tol,
             prune: self.params.prune && self.params.optimizer == Optimizer::Lbfgs,
@@ -142,23 +156,33 @@ impl Ckm {
             (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
             _ => starts.plusplus(Vec::new(), rng),
         };
-        let (best, given_up) = workers.enter(|| {
-            let (best, given_up) = search.best_of(restarts, start, None)?;
-            match self.params.refine && self.params.optimizer == Optimizer::Lbfgs {
-                true => Ok::<_, Error>((self.refine(&search, best)?, given_up)),
-                false => Ok((best, given_up)),
+        let best = workers.enter(|| {
+            let (best, given_up) = search.best_of(made, start, None)?;
+            let text =
+                format!("restart {} of {made} has the lowest SSD; {given_up} were given up early", best.stream);
+            services.log(Level::Info, text);
+            match refine {
+                true => self.refine(&search, self.swap(&search, best)?),
+                false => Ok::<_, Error>(best),
             }
         })?;
-        services.log(
-            Level::Info,
-            format!("restart {} of {restarts} has the lowest SSD; {given_up} were given up early", best.stream),
-        );
         if best.diverged > 0 {
             let text =
                 format!("{} diverging steps of the restart that won were taken back and shortened", best.diverged);
             services.log(Level::Warn, text);
         }
         self.clustering(&search, &best, services)
+    }
+
+    /// Lets newcomers take the place of singletons, as the sample says, and goes on from there with all examples.
+    fn swap(&self, search: &Search<'_>, best: Run) -> Result<Run> {
+        let swapped = Swaps::new(search).improve(best.singletons.clone())?;
+        let text = format!("{} of {} newcomers took the place of a singleton", swapped.taken, swapped.proposed);
+        search.starts.model.services.log(Level::Info, text);
+        if swapped.taken == 0 {
+            return Ok(best);
+        }
+        Ok(search.best_of(1, |_, _| Ok(swapped.singletons.clone()), Some(best))?.0)
     }
 
     /// Starts again near the best restart for as long as that lowers the SSD: with all singletons disturbed, if there are
@@ -172,7 +196,7 @@ impl Ckm {
         for generation in 0..GENERATIONS {
             let mut rng = ChaCha8Rng::seed_from_u64(*seed);
             rng.set_stream(u64::MAX - 1 - generation);
-            let size = (source.frame.restore_squared(best.ssd) / (source.len() * source.dim()) as f64).sqrt();
+            let size = (source.frame.restore_squared(best.ssd) / (search.total * source.dim() as f64)).sqrt();
             let near: Vec<Vec<f32>> =
                 (0..kicks).map(|_| starts.kick(&best.singletons, KICK * size, &mut rng)).collect();
             let before = best.ssd;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `ckm` | the clusterer: parameters, and from a task to a clustering |
 //! | `restarts` | the alternation of all restarts at once, and when one is given up |
+//! | `swaps` | newcomers that take the place of a singleton |
 //! | `adam` | descent between two assignments as the authors do it; otherwise it is [`compflow_kernels::lbfgs`] |
 //!
 //! # Testing
@@ -18,6 +19,7 @@ mod adam;
 mod ckm;
 mod params;
 mod restarts;
+mod swaps;
 #[cfg(test)]
 mod tests;
 

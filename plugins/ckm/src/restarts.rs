@@ -16,14 +16,16 @@ use std::sync::OnceLock;
 use compflow_api::{BATCH_ROWS, Error, Result, Sets};
 use compflow_kernels::assign::{Totals, assign_rows};
 use compflow_kernels::counting;
+use compflow_kernels::frame::Frame;
 use compflow_kernels::products::Vectors;
+use compflow_kernels::weights::weight;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::adam::Adam;
 use compflow_kernels::lbfgs::{self, Limits};
-use compflow_kernels::objective::Objective;
+use compflow_kernels::objective::{Model, Objective};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
 
@@ -64,8 +66,14 @@ pub(crate) struct Search<'a> {
     pub(crate) starts: &'a Starts<'a>,
     /// All compositions.
     pub(crate) sets: &'a Sets,
+    /// How much each example counts, unless all count once.
+    pub(crate) weights: Option<&'a [f32]>,
+    /// The sum of all weights.
+    pub(crate) total: f64,
     pub(crate) method: Method,
+    /// Restarts that are made, and those in whose place swaps come.
     pub(crate) restarts: usize,
+    pub(crate) replaced: usize,
     pub(crate) max_iter: usize,
     pub(crate) tol: f64,
     /// Whether restarts are given up early.
@@ -214,18 +222,22 @@ impl Search<'_> {
             running.iter().map(|run| Vectors::new(&self.source.frame.prepared(&run.centres), dim)).collect();
         let mut totals: Vec<Totals> = running.iter().map(|_| Totals::zero(sets, dim)).collect();
         let known = self.scatter.get();
-        let mut sum = 0.0;
+        let (mut sum, mut before) = (0.0, 0);
         self.source.pass(&mut |batch| {
-            let blocks: Vec<&[f32]> = batch.chunks(block_rows * dim).collect();
+            let firsts = (before..).step_by(block_rows);
+            let blocks: Vec<(usize, &[f32])> = firsts.zip(batch.chunks(block_rows * dim)).collect();
+            before += batch.len() / dim;
             let pieces =
                 blocks.iter().flat_map(|block| centres.chunks(TOGETHER).map(move |centres| (*block, centres)));
-            let partial = self.workers.map(pieces, |(block, centres)| {
+            let partial = self.workers.map(pieces, |((first, block), centres)| {
                 self.starts.model.services.check_cancelled()?;
                 let mut partial: Vec<Totals> = centres.iter().map(|_| Totals::zero(sets, dim)).collect();
                 let mut labels = [0; CHUNK];
-                for rows in block.chunks(CHUNK * dim) {
+                for (first, rows) in (first..).step_by(CHUNK).zip(block.chunks(CHUNK * dim)) {
+                    let labels = &mut labels[..rows.len() / dim];
+                    let weights = self.weights.map(|weights| &weights[first..][..labels.len()]);
                     for (centres, partial) in centres.iter().zip(&mut partial) {
-                        assign_rows(rows, None, centres, &mut labels[..rows.len() / dim], partial);
+                        assign_rows(rows, weights, centres, labels, partial);
                     }
                 }
                 Ok(partial)
@@ -234,8 +246,11 @@ impl Search<'_> {
                 totals.iter_mut().zip(block.iter().flatten()).for_each(|(total, partial)| total.add(partial));
             }
             if known.is_none() {
-                let squares = self.workers.map(&blocks, |block| {
-                    Ok(block.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>())
+                let squares = self.workers.map(&blocks, |(first, block)| {
+                    let rows = (*first..).zip(block.chunks_exact(dim));
+                    let square =
+                        |row: &[f32]| row.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>();
+                    Ok(rows.map(|(at, row)| weight(self.weights, at) * square(row)).sum::<f64>())
                 })?;
                 sum += squares.iter().sum::<f64>();
             }
@@ -320,17 +335,8 @@ impl Search<'_> {
 
     /// F for the run's assignment.
     fn objective(&self, run: &Run) -> Objective<'_> {
-        let dim = self.source.dim();
-        let (mut sets, mut counts, mut means) = (Sets::default(), Vec::new(), Vec::new());
-        for ((set, &count), sum) in self.sets.iter().zip(&run.totals.counts).zip(run.totals.sums.chunks_exact(dim))
-        {
-            if count > 0.0 {
-                sets.push(set);
-                counts.push(count);
-                means.extend(self.source.frame.mean(sum, count));
-            }
-        }
-        Objective::new(self.starts.model, sets, counts, means)
+        let Totals { counts, sums, .. } = &run.totals;
+        weighted_objective(self.starts.model, &self.source.frame, self.sets, counts, sums)
     }
 
     /// Singletons that no example's set has start anew at the example of the sample that is farthest from all centres,
@@ -343,7 +349,7 @@ impl Search<'_> {
                 set.iter().for_each(|&member| used[member as usize] = true);
             }
         }
-        let least = ON_CENTRE * scatter / self.source.len() as f64;
+        let least = ON_CENTRE * scatter / self.total;
         let mut moved = false;
         for (dead, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
             let centres = self.starts.model.centres(&run.singletons, self.sets)?;
@@ -376,6 +382,25 @@ impl Search<'_> {
             Ok(())
         })
     }
+}
+
+/// F of sets with these numbers of examples and these sums of their prepared points; sets without examples have no part.
+pub(crate) fn weighted_objective<'a>(
+    model: Model<'a>,
+    frame: &Frame,
+    sets: &Sets,
+    numbers: &[f64],
+    sums: &[f64],
+) -> Objective<'a> {
+    let (mut kept, mut counts, mut means) = (Sets::default(), Vec::new(), Vec::new());
+    for ((set, &number), sum) in sets.iter().zip(numbers).zip(sums.chunks_exact(model.dim)) {
+        if number > 0.0 {
+            kept.push(set);
+            counts.push(number);
+            means.extend(frame.mean(sum, number));
+        }
+    }
+    Objective::new(model, kept, counts, means)
 }
 
 /// How many blocks a batch is cut into if each block sums up `numbers` numbers. No matter how many threads there are.
