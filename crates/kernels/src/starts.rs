@@ -4,7 +4,7 @@
 //! after the other, each the best of several that are drawn with a probability proportional to their squared distance
 //! from the nearest centre so far, where the centres are *all compositions* of what was taken: an example that a union
 //! explains is not drawn, and one that explains much by its unions with others is preferred. It looks at no more than
-//! [`LOOK`] examples, or [`PER_SET`] for every composition if there are many; another part of the sample for every
+//! `LOOK` examples, or `PER_SET` for every composition if there are many; another part of the sample for every
 //! restart. Examples with weights are drawn, and count, as if they were there so many times.
 
 use crate::counting;

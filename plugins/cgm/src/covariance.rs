@@ -153,7 +153,7 @@ pub(crate) fn trace(matrix: &[f64], dim: usize) -> f64 {
 /// What of a scatter the shape keeps.
 fn shaped(kind: Kind, scatter: &[f64], dim: usize) -> Vec<f64> {
     let mean = trace(scatter, dim) / dim as f64;
-    let diagonal = |at: usize| at % (dim + 1) == 0;
+    let diagonal = |at: usize| at.is_multiple_of(dim + 1);
     let each = scatter.iter().enumerate();
     match kind {
         Kind::Tied => scatter.to_vec(),
@@ -204,7 +204,7 @@ mod tests {
     fn shrinkage_vanishes_with_examples_and_carries_without() {
         let dim = 40;
         let scatter = |n: f64| -> Vec<f64> {
-            let each = |at: usize| if at % (dim + 1) == 0 { n * (1.0 + (at % 7) as f64) } else { 0.0 };
+            let each = |at: usize| if at.is_multiple_of(dim + 1) { n * (1.0 + (at % 7) as f64) } else { 0.0 };
             (0..dim * dim).map(each).collect()
         };
         let part = |n: f64| Prior::new(Kind::Tied, AUTO, &scatter(n), n, dim, 1.0).shrinkage(n);

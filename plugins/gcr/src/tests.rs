@@ -299,10 +299,12 @@ fn clusters_without_unions_have_none() {
 
 #[test]
 fn numbers_have_no_part_in_it() {
-    // Sets of three are the composer's own only if it is associative.
-    for (composer, degree, normalize) in
-        [("max", 3, Normalize::L2), ("max", 2, Normalize::None), ("bilinear", 2, Normalize::L2)]
-    {
+    for (composer, degree, normalize) in [
+        ("max", 3, Normalize::L2),
+        ("max", 2, Normalize::None),
+        ("bilinear", 2, Normalize::L2),
+        ("bilinear", 3, Normalize::L2),
+    ] {
         for seed in 0..6 {
             let (k, each, dim) = (8, 3, 6);
             let (run, order) = (Run::new(&[], dim), shuffled(k * each, seed));

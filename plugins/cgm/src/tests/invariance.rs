@@ -13,7 +13,7 @@ fn neither_the_order_of_rows_nor_numbers_matter() {
         assert_eq!(cri(&found.assignments, &planted.truth), 1.0);
         let n = planted.truth.len();
         let order: Vec<usize> = (0..n).map(|at| (at * 11 + 3) % n).collect();
-        assert!(n % 11 != 0);
+        assert!(!n.is_multiple_of(11));
         let values: Vec<f32> = order.iter().flat_map(|&at| &planted.values[at * 8..][..8]).copied().collect();
         let task = Task { embeddings: Embeddings::new(&values, 8), ..planted.task(Normalize::None) };
         let turned = cluster(&task, Params::new(4), &planted.start, &Services::none()).unwrap();
