@@ -17,12 +17,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::densities::Densities;
 use crate::mixture::{Mixture, Setting};
 use crate::params::{Assignment, Kind, Params, Residual};
-use crate::statistics::{Data, Posterior, Statistics, wide};
+use crate::statistics::{Data, Posterior, Statistics, rows_together, wide};
 
 /// Below this many products in a round, starting threads is not worth it.
 const TINY: usize = 1 << 18;
-/// Rows whose posteriors are computed together.
-const CHUNK: usize = 512;
 /// A bound that falls by less than this part of it only shows that assignments are told apart in f32.
 const ROUNDING: f64 = 1e-6;
 
@@ -63,6 +61,9 @@ impl Clusterer for Cgm {
         // Centres, means and sums of all blocks, in f64; a few matrices of p×p.
         let model = sets.saturating_mul(dim).saturating_mul(2 * 24).saturating_add(16 * dim * dim);
         let numbers = data.saturating_add(sample.saturating_mul(2 * dim)).saturating_add(model);
+        let densities =
+            services.threads.max(1).saturating_mul(rows_together(sets)).saturating_mul(sets.saturating_mul(6));
+        let numbers = numbers.saturating_add(densities);
         let start = self.initial.memory(Shape { rows: sample, ..shape }, services)?;
         Ok((numbers as u64).saturating_mul(4).saturating_add(start))
     }
@@ -98,8 +99,10 @@ impl Cgm {
     fn run(&self, task: &StreamTask<'_>, keep: bool, services: &Services<'_>) -> Result<Clustering> {
         let Params { k, sample, .. } = self.params;
         let (n, dim, degree) = (task.rows.len(), task.rows.dim(), task.degree.min(k));
-        if k > n {
-            return Err(Error::parameter("k", format!("= {k} is more than the {n} examples")));
+        let weights = weights::check(task.weights, n)?;
+        let counted = weights::count(weights, n);
+        if k > counted {
+            return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples")));
         }
         let count =
             counting::sets(k, 1..=degree).filter(|count| *count < u128::from(u32::MAX)).ok_or_else(|| {
@@ -109,10 +112,9 @@ impl Cgm {
         let need = self.memory(Shape { rows: n, dim, degree }, services)?;
         services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
         let composer = composer_of(task.composer, degree)?;
-        let weights = weights::check(task.weights, n)?;
         let products = n.saturating_mul(count as usize).saturating_mul(dim);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
-        let (source, sample) = Source::new(task.rows, task.space, keep, sample, &workers, services)?;
+        let (source, sample) = Source::weighted(task.rows, weights, task.space, keep, sample, &workers, services)?;
         let model = Model { composer, space: task.space, dim, services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
@@ -120,9 +122,16 @@ impl Cgm {
         let data = Data { source: &source, weights, workers: &workers, services };
         let sets = Sets::all_up_to(k, degree);
         workers.enter(|| {
-            let (scatter, examples) = data.scatter()?;
-            let setting =
-                Setting { model, frame: &source.frame, sets: &sets, params: &self.params, scatter, examples };
+            let (scatter, mean, examples) = data.scatter()?;
+            let setting = Setting {
+                model,
+                frame: &source.frame,
+                sets: &sets,
+                params: &self.params,
+                scatter,
+                mean,
+                examples,
+            };
             let fit = self.fit(&setting, &data, singletons)?;
             self.clustering(&setting, &data, &fit)
         })
@@ -135,6 +144,10 @@ impl Cgm {
         // Nothing is known of how wide clusters are, so the first assignment is to the nearest.
         let mut found = data.statistics(&mixture, Assignment::Hard)?;
         let mut trace = vec![setting.fit(&mut mixture, &found)?];
+        if self.params.outliers {
+            // The first round had to give a set to every outlier: how wide clusters are is settled without them.
+            mixture.prior = None;
+        }
         let mut converged = false;
         while trace.len() < max_iter && !converged {
             data.services.progress(trace.len(), max_iter)?;
@@ -162,15 +175,15 @@ impl Cgm {
         let (mut memberships, mut log_likelihood) = (Vec::with_capacity(n * k), 0.0);
         let work = |first: usize, piece: &[f32]| {
             let mut out = (Vec::new(), Vec::new(), Vec::new(), 0.0);
-            for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
+            let rows = rows_together(setting.sets.len());
+            for (at, chunk) in piece.chunks(rows * dim).enumerate() {
                 let joint = densities.log_joint(&wide(chunk, dim)?);
-                for (row, logs) in (first + at * CHUNK..).zip(joint.outer_iter()) {
+                for (row, logs) in (first + at * rows..).zip(joint.outer_iter()) {
                     let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
                     out.0.push(posterior.set);
                     out.1.push(posterior.probability());
                     let mut member = vec![0.0; k];
-                    for (set, log) in setting.sets.iter().zip(logs) {
-                        let share = (log - posterior.log_total).exp();
+                    for (set, share) in setting.sets.iter().zip(logs.iter().map(|log| posterior.share(*log))) {
                         set.iter().for_each(|&singleton| member[singleton as usize] += share);
                     }
                     out.2.extend(member.into_iter().map(|share| share.min(1.0) as f32));
@@ -189,7 +202,7 @@ impl Cgm {
         // In the units of the data.
         log_likelihood += setting.examples * dim as f64 * data.source.frame.scale().ln();
         let parameters = setting.parameters(&fit.mixture, &fit.found);
-        self.warn(setting, data, fit);
+        self.warn(data, fit);
 
         let mut used = vec![false; setting.sets.len()];
         for &label in &labels {
@@ -219,7 +232,7 @@ impl Cgm {
             singletons: Singletons { numbers: (0..k as u32).collect(), vectors: fit.mixture.singletons.clone() },
             scalars: vec![
                 ("log_likelihood".to_owned(), log_likelihood),
-                ("bic".to_owned(), parameters * setting.examples.ln() - 2.0 * log_likelihood),
+                ("bic".to_owned(), parameters * setting.examples.max(1.0).ln() - 2.0 * log_likelihood),
                 ("outliers".to_owned(), outliers as f64 / n as f64),
             ],
             diagnostics: Diagnostics {
@@ -235,7 +248,7 @@ impl Cgm {
         Ok(clustering)
     }
 
-    fn warn(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) {
+    fn warn(&self, data: &Data<'_>, fit: &Fit) {
         let services = data.services;
         if fit.mixture.diverged > 0 {
             let text = format!("{} diverging steps were taken back and shortened", fit.mixture.diverged);
@@ -250,7 +263,7 @@ impl Cgm {
             );
             services.log(Level::Warn, text);
         }
-        if fit.mixture.prior.is_some_and(|prior| prior.is_floored(setting.spread())) {
+        if fit.mixture.prior.is_some_and(|prior| prior.is_floored) {
             services.log(
                 Level::Warn,
                 "the examples of a set are all equal, or nearly; their variance was held at a millionth of that of all \

@@ -33,6 +33,8 @@ pub(crate) struct Prior {
     pub(crate) strength: f64,
     /// s.
     pub(crate) variance: f64,
+    /// Whether the examples vary so little that s is held up.
+    pub(crate) is_floored: bool,
 }
 
 /// Σ as distances and densities need it.
@@ -49,25 +51,23 @@ pub(crate) struct Covariance {
 impl Prior {
     /// From the scatter A of `n` examples; `spread` is the mean variance of all data.
     pub(crate) fn new(kind: Kind, shrinkage: Shrinkage, scatter: &[f64], n: f64, dim: usize, spread: f64) -> Self {
-        let variance = (trace(scatter, dim) / (n * dim as f64)).max(FLOOR * spread).max(f64::MIN_POSITIVE.sqrt());
+        let (mean, floor) =
+            (trace(scatter, dim) / (n * dim as f64), (FLOOR * spread).max(f64::MIN_POSITIVE.sqrt()));
+        let variance = mean.max(floor);
         let part = match shrinkage {
             Shrinkage::Value(part) => part,
             Shrinkage::Auto(_) => oracle_approximating(&shaped(kind, scatter, dim), n, dim),
         };
         let part = part.min(MOST);
-        // One example at least, so that Σ is never singular.
-        let strength = if kind == Kind::Spherical { 1.0 } else { (n * part / (1.0 - part)).max(1.0) };
-        Self { kind, strength, variance }
+        // One example at least, so that Σ is never singular; and no more where there is no shape to shrink.
+        let shapeless = kind == Kind::Spherical || dim == 1;
+        let strength = if shapeless { 1.0 } else { (n * part / (1.0 - part)).max(1.0) };
+        Self { kind, strength, variance, is_floored: mean <= floor }
     }
 
     /// ν/(n + ν).
     pub(crate) fn shrinkage(&self, n: f64) -> f64 {
         self.strength / (n + self.strength)
-    }
-
-    /// Whether the examples vary so little that s is held up.
-    pub(crate) fn is_floored(&self, spread: f64) -> bool {
-        self.variance <= 1.000_001 * FLOOR * spread
     }
 
     /// Σ from the scatter of `n` examples.

@@ -60,7 +60,7 @@ impl Densities {
         let offsets = mixture.log_weights.iter().zip(&mixture.slack).map(|(log, slack)| log - slack).collect();
         let outliers = match &mixture.outliers {
             None => None,
-            Some(known) => Some((Component::new(&known.covariance, &vec![0.0; dim], dim)?, known.log_weight)),
+            Some(known) => Some((Component::new(&known.covariance, &known.centre, dim)?, known.log_weight)),
         };
         Ok(Self { sets: Component::new(&mixture.covariance, &mixture.centres, dim)?, offsets, outliers })
     }

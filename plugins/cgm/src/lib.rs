@@ -6,10 +6,11 @@
 //! ```text
 //! c_i ~ π                                over the sets of at most d singletons, and "none of them"
 //! u_c = g(m_c) + e_c,  e_c ~ N(0, τ²Σ)   for unions: g is nearly right;  e_c = 0 for singletons
-//! x_i ~ N(u_c, Σ)                        Σ shared by all sets;  N(x̄, cov x) for none of them
+//! x_i ~ N(u_c, Σ)                        Σ shared by all sets;  N(x̄, κΣ₁) for none of them
 //! ```
 //!
-//! In a space that normalises, x and g(m_c) are the normalised vectors.
+//! In a space that normalises, x and g(m_c) are the normalised vectors. Σ₁ is the Σ of the first round, and κ such that all
+//! data are as wide.
 //!
 //! # Derivation
 //!
@@ -31,7 +32,7 @@
 //! r_ic ∝ π_c N(x_i; u_c, Σ) exp(-½ p τ²/(1 + N_c τ²)), or 1 for the largest           statistics.rs, densities.rs
 //! u_c  = g_c + N_cτ²/(1 + N_cτ²) (x̄_c - g_c)                                          residual.rs, part
 //! Σ    = (A + ν s I) / (n + ν)                                                        covariance.rs
-//! τ²   = argmax of the terms of unions                                                residual.rs, estimate
+//! τ²   = argmax of the terms of unions and a prior that doubts residuals              residual.rs, estimate
 //! m    = argmin Σ_c w_c ‖g(m_c) - x̄_c‖²_Σ, by gradients through g                     mixture.rs, descend
 //! π    = the share of all sets of a size, equal among these                           mixture.rs, weigh
 //! ```
@@ -66,8 +67,9 @@
 //!   however it is found (it is the same from the true labels). So hard ones are the default.
 //! - The likelihood compares mixtures of the same data and composer. It prefers too many singletons where clusters are not
 //!   normal; do not choose `k` by it alone.
-//! - The covariance takes p² numbers and p³ operations a round: for p in the thousands, reduce dimensions first, or use
-//!   `covariance = "diagonal"`.
+//! - The covariance takes p² numbers and p³ operations a round: for p in the thousands, reduce dimensions first.
+//! - `log_likelihood` is that of the examples at the estimated centres, less what these centres' uncertainty costs; `bic`
+//!   makes the same estimate of how many numbers there are. Both are for comparison on the same data.
 //!
 //! # Testing
 //!

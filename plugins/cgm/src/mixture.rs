@@ -26,8 +26,9 @@ pub(crate) struct Setting<'a> {
     /// All compositions.
     pub(crate) sets: &'a Sets,
     pub(crate) params: &'a Params,
-    /// T = Σ w x xᵀ of all examples, prepared, and Σw.
+    /// T = Σ w x xᵀ of all examples, prepared, their mean, and Σw.
     pub(crate) scatter: Vec<f64>,
+    pub(crate) mean: Vec<f64>,
     pub(crate) examples: f64,
 }
 
@@ -59,6 +60,8 @@ pub(crate) struct Mixture {
 /// the first round and as wide as all data. (The covariance of all data would do only if n ≫ p: otherwise it fits every
 /// example, and takes all.)
 pub(crate) struct Outliers {
+    /// The mean of all data.
+    pub(crate) centre: Vec<f64>,
     pub(crate) covariance: Covariance,
     /// log π₀.
     pub(crate) log_weight: f64,
@@ -71,7 +74,14 @@ impl Setting<'_> {
 
     /// The mean variance of all data.
     pub(crate) fn spread(&self) -> f64 {
-        trace(&self.scatter, self.dim()) / (self.examples * self.dim() as f64)
+        trace(&self.centred(), self.dim()).max(0.0) / (self.examples * self.dim() as f64)
+    }
+
+    /// The scatter of all examples around their mean.
+    fn centred(&self) -> Vec<f64> {
+        let mut centred = self.scatter.clone();
+        add_outer(&mut centred, &self.mean, -self.examples);
+        centred
     }
 
     /// Unit spheres around what these singletons compose to, all equally common.
@@ -241,8 +251,8 @@ impl Setting<'_> {
             match &mut mixture.outliers {
                 Some(known) => known.log_weight = log_weight,
                 None => {
-                    let covariance = mixture.covariance.as_wide_as(&self.scatter, self.examples, self.dim());
-                    mixture.outliers = Some(Outliers { covariance, log_weight });
+                    let covariance = mixture.covariance.as_wide_as(&self.centred(), self.examples, self.dim());
+                    mixture.outliers = Some(Outliers { centre: self.mean.clone(), covariance, log_weight });
                 }
             }
         }
@@ -269,10 +279,10 @@ impl Setting<'_> {
         let prior = mixture.prior.map_or(0.0, |prior| prior.log_density(covariance, self.dim()));
         // A class's share has the prior of one example.
         let (classes, count) = self.classes();
-        let mut shares = vec![0.0; count];
-        let members = |class: usize| classes.iter().filter(|other| **other == class).count() as f64;
+        let (mut shares, mut members) = (vec![0.0; count], vec![0.0f64; count]);
+        classes.iter().for_each(|&class| members[class] += 1.0);
         for (&class, log) in classes.iter().zip(&mixture.log_weights) {
-            shares[class] = log + members(class).ln();
+            shares[class] = log + members[class].ln();
         }
         let outliers = mixture.outliers.as_ref().map_or(0.0, |outliers| {
             found.outliers * outliers.log_weight + outliers.log_weight + found.outlier_density

@@ -16,8 +16,17 @@ use crate::densities::Densities;
 use crate::mixture::{Mixture, add_outer};
 use crate::params::Assignment;
 
-/// Rows that are looked at together.
+/// Rows that are looked at together, at most.
 const CHUNK: usize = 512;
+/// Densities that are computed together, about.
+const DENSITIES: usize = 1 << 18;
+/// What is e⁻⁴⁰ times as likely as the likeliest adds nothing to any sum here.
+const NOTHING: f64 = -40.0;
+
+/// Rows whose densities at so many sets are computed together.
+pub(crate) fn rows_together(sets: usize) -> usize {
+    (DENSITIES / sets.max(1)).clamp(1, CHUNK)
+}
 
 /// What the examples add up to.
 pub(crate) struct Statistics {
@@ -106,29 +115,33 @@ impl Data<'_> {
         self.weights.map_or(1.0, |weights| f64::from(weights[row]))
     }
 
-    /// Σ w x xᵀ and Σw.
-    pub(crate) fn scatter(&self) -> Result<(Vec<f64>, f64)> {
+    /// Σ w x xᵀ, the mean, and Σw.
+    pub(crate) fn scatter(&self) -> Result<(Vec<f64>, Vec<f64>, f64)> {
         let dim = self.source.dim();
-        let (mut scatter, mut examples) = (vec![0.0; dim * dim], 0.0);
+        let (mut scatter, mut mean, mut examples) = (vec![0.0; dim * dim], vec![0.0; dim], 0.0);
         let work = |first: usize, piece: &[f32]| {
-            let (mut sum, mut examples) = (Array2::<f64>::zeros((dim, dim)), 0.0);
+            let (mut sum, mut first_moment, mut examples) =
+                (Array2::<f64>::zeros((dim, dim)), vec![0.0; dim], 0.0);
             for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
                 let rows = wide(chunk, dim)?;
                 let mut weighted = rows.clone();
                 for (row, mut values) in (first + at * CHUNK..).zip(weighted.outer_iter_mut()) {
                     values *= self.weight(row);
                     examples += self.weight(row);
+                    first_moment.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
                 }
                 ndarray::linalg::general_mat_mul(1.0, &rows.t(), &weighted, 1.0, &mut sum);
             }
-            Ok((sum, examples))
+            Ok((sum, first_moment, examples))
         };
-        self.map(dim * dim, work, |(sum, count)| {
+        self.map(dim * dim, work, |(sum, first_moment, count)| {
             scatter.iter_mut().zip(&sum).for_each(|(total, sum)| *total += sum);
+            mean.iter_mut().zip(first_moment).for_each(|(total, sum): (&mut f64, f64)| *total += sum);
             examples += count;
             Ok(())
         })?;
-        Ok((scatter, examples))
+        mean.iter_mut().for_each(|sum| *sum /= examples);
+        Ok((scatter, mean, examples))
     }
 
     /// What the examples add up to, each by its likeliest set or by all.
@@ -155,9 +168,9 @@ impl Data<'_> {
         }
         let densities = Densities::new(mixture, dim)?;
         let work = |first: usize, piece: &[f32]| {
-            let mut part = Statistics::zero(sets, dim);
-            for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
-                self.gather(&densities, assignment, first + at * CHUNK, wide(chunk, dim)?, &mut part)?;
+            let (mut part, rows) = (Statistics::zero(sets, dim), rows_together(sets));
+            for (at, chunk) in piece.chunks(rows * dim).enumerate() {
+                self.gather(&densities, assignment, first + at * rows, wide(chunk, dim)?, &mut part)?;
             }
             Ok(part)
         };
@@ -187,7 +200,7 @@ impl Data<'_> {
                 }
                 Assignment::Soft => {
                     part.entropy += weight * posterior.entropy(&logs.to_vec());
-                    logs.mapv_inplace(|log| weight * (log - posterior.log_total).exp());
+                    logs.mapv_inplace(|log| weight * posterior.share(log));
                 }
             }
             if let (Some(log_density), Some(x)) = (outlier, x.as_slice())
@@ -221,18 +234,24 @@ impl Posterior {
         let first = (0, f64::NEG_INFINITY);
         let (set, log_best) =
             logs.iter().copied().enumerate().fold(first, |best, next| if next.1 > best.1 { next } else { best });
-        let total: f64 = logs.iter().map(|log| (log - log_best).exp()).sum();
+        let shares = logs.iter().map(|log| log - log_best).filter(|log| *log > NOTHING);
+        let total: f64 = shares.map(f64::exp).sum();
         Self { set, log_best, log_total: log_best + total.ln() }
+    }
+
+    /// The probability of a set with this log π·density.
+    pub(crate) fn share(&self, log: f64) -> f64 {
+        if log - self.log_best > NOTHING { (log - self.log_total).exp() } else { 0.0 }
     }
 
     /// The probability of the likeliest.
     pub(crate) fn probability(&self) -> f64 {
-        (self.log_best - self.log_total).exp()
+        self.share(self.log_best)
     }
 
     fn entropy(&self, logs: &[f64]) -> f64 {
-        let each = logs.iter().map(|log| log - self.log_total).filter(|log| *log > -700.0);
-        each.map(|log| -log * log.exp()).sum()
+        let each = logs.iter().map(|log| (log - self.log_total, self.share(*log)));
+        each.filter(|(_, share)| *share > 0.0).map(|(log, share)| -log * share).sum()
     }
 }
 

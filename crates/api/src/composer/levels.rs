@@ -151,7 +151,7 @@ impl Levels {
     }
 }
 
-/// The mean of every `terms` rows. Summed up in f64, so that their order makes no difference to any digit.
+/// The mean of every `terms` rows. Summed up in f64, so that their order makes a difference to hardly any digit.
 fn means(rows: &[f32], terms: usize, dim: usize) -> Vec<f32> {
     let mut means = Vec::with_capacity(rows.len() / terms);
     for rows in rows.chunks_exact(terms * dim) {

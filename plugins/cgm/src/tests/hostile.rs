@@ -85,8 +85,12 @@ fn what_was_done_about_it_is_said() {
         g: Plain::Sum,
         start: Vec::new(),
     };
-    let (_, said) = warnings(&equal.task(Normalize::None), Params::new(2));
-    assert!(said.iter().any(|line| line.contains("are all equal")), "{said:?}");
+    let same =
+        Planted { values: vec![1.5; 60], truth: Sets::default(), g: Plain::Sum, start: Vec::new(), ..equal };
+    for planted in [&equal, &same] {
+        let (_, said) = warnings(&planted.task(Normalize::None), Params::new(2));
+        assert!(said.iter().any(|line| line.contains("are all equal")), "{said:?}");
+    }
 }
 
 #[test]

@@ -83,6 +83,20 @@ fn a_weight_of_two_is_the_example_twice() {
         let (a, b) = (scalar(&weighted, "log_likelihood"), scalar(&repeated, "log_likelihood"));
         assert!((a - b).abs() < 1e-3 * b.abs(), "{assignment:?} {outliers}: {a} {b}");
     }
+    // Rows that count for nothing may lie anywhere.
+    let mut values = planted.values.clone();
+    values.extend(std::iter::repeat_n(40.0, 4 * n));
+    let weights: Vec<f32> = (0..2 * n).map(|row| f32::from(u8::from(row < n))).collect();
+    for outliers in [false, true] {
+        let cgm = Cgm::beginning_with(Params { outliers, ..Params::new(3) }, Box::new(Given(start.clone())));
+        let task = planted.task(Normalize::None);
+        let plain = cgm.cluster(&task, &Services::none()).unwrap();
+        let task = Task { embeddings: Embeddings::new(&values, 4), weights: Some(&weights), ..task };
+        let beside = cgm.cluster(&task, &Services::none()).unwrap();
+        (0..n).for_each(|row| assert_eq!(beside.assignments[row], plain.assignments[row], "{outliers} {row}"));
+        let (a, b) = (scalar(&beside, "log_likelihood"), scalar(&plain, "log_likelihood"));
+        assert!((a - b).abs() < 1e-3 * b.abs(), "{outliers}: {a} {b}");
+    }
     let none = vec![0.0; n];
     let task = Task { weights: Some(&none), ..planted.task(Normalize::None) };
     let error = cluster(&task, Params::new(3), &start, &Services::none()).unwrap_err();

@@ -42,8 +42,8 @@ fn with<T>(
     let model = Model { composer: &planted.g, space: Space::default(), dim: planted.dim, services: &services };
     let sets = Sets::all_up_to(params.k, planted.degree);
     let data = Data { source: &source, weights: None, workers: &workers, services: &services };
-    let (scatter, examples) = data.scatter().unwrap();
-    let setting = Setting { model, frame: &source.frame, sets: &sets, params, scatter, examples };
+    let (scatter, mean, examples) = data.scatter().unwrap();
+    let setting = Setting { model, frame: &source.frame, sets: &sets, params, scatter, mean, examples };
     let mut mixture = setting.start(planted.values[..params.k * planted.dim].to_vec()).unwrap();
     work(&setting, &data, &mut mixture, &sample.points)
 }
@@ -127,7 +127,7 @@ fn posteriors_are_those_of_bayes_and_statistics_their_sums() {
                         density + mixture.log_weights[at] - mixture.slack[at]
                     })
                     .collect();
-                logs.push(log_normal(&x, &vec![0.0; dim], &broad) + outliers.log_weight);
+                logs.push(log_normal(&x, &outliers.centre, &broad) + outliers.log_weight);
                 let total = logs.iter().map(|log| log.exp()).sum::<f64>();
                 let best = (0..=sets).max_by(|&a, &b| logs[a].total_cmp(&logs[b])).unwrap();
                 for (at, log) in logs.iter().enumerate() {
