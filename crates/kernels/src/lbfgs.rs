@@ -210,6 +210,21 @@ mod tests {
     }
 
     #[test]
+    fn what_composes_with_a_partner_is_solved_and_the_partner_stays() {
+        let means = vec![1.0, 2.0, 6.0, 3.0];
+        for (g, expected) in [(Plain::Sum, [2.0, -1.0, 5.0, -4.0]), (Plain::Mean, [3.0, 1.0, 11.0, -1.0])] {
+            let sets = Sets::from_iter([[0, 2], [1, 3]]);
+            let objective = Objective::new(model(&g, 2), sets, vec![1.0; 2], means.clone()).moving_from(2);
+            let mut singletons = vec![-1.0, 3.0, 1.0, 7.0, 0.0, 0.0, 0.0, 0.0];
+            descend(&objective, &mut singletons, FAR).unwrap();
+            assert_eq!(singletons[..4], [-1.0, 3.0, 1.0, 7.0]);
+            for (found, expected) in singletons[4..].iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-4, "{g:?} {singletons:?}");
+            }
+        }
+    }
+
+    #[test]
     fn gradients_vanish_where_it_ends() {
         let dim = 6;
         let g = Plain::bilinear(dim, 3);

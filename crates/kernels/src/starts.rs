@@ -274,6 +274,23 @@ mod tests {
     }
 
     #[test]
+    fn starts_are_drawn_as_often_as_they_count() {
+        // The groups at 0 and 5 have equally many examples, of which those at 0 count hundredfold.
+        let values: Vec<f32> = (0..40).map(|row| [0.0, 5.0][row % 2]).collect();
+        let weights: Vec<f32> = (0..40).map(|row| [100.0, 1.0][row % 2]).collect();
+        let (rows, workers, services) = (Embeddings::new(&values, 1), Workers::alone(), Services::none());
+        let made = Source::weighted(&rows, Some(&weights), Space::default(), true, 99, &workers, &services);
+        let (source, sample) = made.unwrap();
+        let model = Model { composer: &Plain::Sum, space: Space::default(), dim: 1, services: &services };
+        let starts = Starts { model, frame: &source.frame, sample: &sample, k: 1, degree: 1 };
+        let at_zero = |start: &dyn Fn(&mut ChaCha8Rng) -> Vec<f32>| {
+            (0..200).filter(|&seed| start(&mut ChaCha8Rng::seed_from_u64(seed)) == [0.0]).count()
+        };
+        assert!(at_zero(&|rng| starts.random(rng)) > 180);
+        assert!(at_zero(&|rng| starts.plusplus(Vec::new(), rng).unwrap()) > 180);
+    }
+
+    #[test]
     fn the_farthest_example_is_found() {
         with(&[0.0, 1.0, 10.0, 4.0], 1, &Plain::Sum, 1, 1, |starts| {
             let (distance, row) = starts.farthest(&[1.0, 9.0]);

@@ -11,8 +11,8 @@
 use std::sync::OnceLock;
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Error, Flags, ForeignClusterer, Level, Result,
-    Services, Sets, Shape, Singletons, StreamTask, Task, register,
+    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Error, Flags, Level, Result, Services, Sets, Shape,
+    Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::nested::explain;
 use compflow_kernels::weights;
@@ -43,9 +43,9 @@ const KICK: f64 = 0.6;
 
 /// The clusterer `ckm`.
 pub struct Ckm {
-    params: Params,
+    pub(crate) params: Params,
     /// Finds the first singletons, if `init` says so.
-    initial: Option<ForeignClusterer>,
+    pub(crate) initial: Option<Box<dyn Clusterer>>,
 }
 register!(clusterer Ckm);
 
@@ -57,12 +57,12 @@ impl Component for Ckm {
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         params.check()?;
-        let initial = match &params.init {
+        let initial: Option<Box<dyn Clusterer>> = match &params.init {
             Init::Start(_) => None,
             Init::Clusterer(clusterer) => {
                 let params = serde_json::Value::Object(clusterer.params.clone()).to_string();
                 let made = services.clusterer(&clusterer.r#use, &params);
-                Some(made.map_err(|error| explain(error, "init", &clusterer.r#use))?)
+                Some(Box::new(made.map_err(|error| explain(error, "init", &clusterer.r#use))?))
             }
         };
         Ok(Self { params, initial })
@@ -152,7 +152,7 @@ impl Ckm {
             scatter: OnceLock::new(),
         };
         let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.params.init) {
-            (Some(initial), _) if stream == 0 => starts.found_by(initial, task, rng, services),
+            (Some(initial), _) if stream == 0 => starts.found_by(&**initial, task, rng, services),
             (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
             _ => starts.plusplus(Vec::new(), rng),
         };

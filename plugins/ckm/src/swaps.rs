@@ -20,9 +20,10 @@
 //! # What it replaces
 //!
 //! [`Spares`] tell at once what the SSD would be without each of the singletons. If it is lower for one of them, that one
-//! goes, all singletons alternate a few times, and the swap stands if the SSD did fall. The search ends after
-//! [`patience`](Swaps::patience) proposals in a row that brought nothing, or when it has drawn as many examples as the
-//! restarts whose place it takes.
+//! goes, all singletons alternate a few times, and the swap stands if the SSD did fall. After several proposals in a row
+//! that brought nothing, swaps are followed that raise the SSD at first by up to [`DARING`]: where several singletons are
+//! wrong together, mending one helps only once the others have moved. The search ends when these fail, too, or when it
+//! has drawn as many examples as the restarts whose place it takes.
 //!
 //! All of this looks at the sample only, and costs (k + d - 1 over d - 1)·p per example and proposal, about 2/k of an
 //! assignment. Fränti, "Efficiency of random swap clustering", Journal of Big Data 5, 2018, doi:10.1186/s40537-018-0122-y.
@@ -51,8 +52,10 @@ const ROUNDS: usize = 4;
 const WORTHWHILE: f64 = 1e-3;
 /// A swap that lowers the SSD by less than this part is none: distances are those of f32.
 const LEAST: f64 = 1e-6;
-/// Fewest proposals that must have failed in a row before the search ends.
-const FEWEST: usize = 16;
+/// By what factor the SSD may be higher right after a swap.
+const DARING: f64 = 1.5;
+/// Fewest proposals that must have failed in a row, before daring and again before the search ends.
+const FEWEST: usize = 8;
 
 /// A search by swaps.
 pub(crate) struct Swaps<'a> {
@@ -97,9 +100,9 @@ impl<'a> Swaps<'a> {
         Self { search, points, partners, joined }
     }
 
-    /// Proposals that must have failed in a row before the search ends: two for every singleton that may be missing.
+    /// Proposals that must have failed in a row before something changes: one for every singleton that may be missing.
     fn patience(&self) -> usize {
-        FEWEST.max(2 * self.search.starts.k)
+        FEWEST.max(self.search.starts.k)
     }
 
     /// Swaps from these singletons on for as long as that lowers the SSD of the sample.
@@ -113,10 +116,11 @@ impl<'a> Swaps<'a> {
         rng.set_stream(u64::MAX / 2);
         let mut local = self.local(singletons)?;
         let (mut proposed, mut taken, mut failed) = (0, 0, 0);
-        while proposed < most && failed < self.patience() && local.ssd > 0.0 {
+        while proposed < most && failed < 2 * self.patience() && local.ssd > 0.0 {
+            let first = if failed < self.patience() { 1.0 } else { DARING };
             (proposed, failed) = (proposed + 1, failed + 1);
             // Where the composer gives no finite number is no place for a newcomer.
-            let next = match self.swap(&local, &mut rng) {
+            let next = match self.swap(&local, first, &mut rng) {
                 Err(Error::Failed(_)) => continue,
                 next => next?,
             };
@@ -127,8 +131,8 @@ impl<'a> Swaps<'a> {
         Ok(Swapped { singletons: local.singletons, proposed, taken })
     }
 
-    /// What a proposal leads to, if that is better.
-    fn swap(&self, local: &Local, rng: &mut impl Rng) -> Result<Option<Local>> {
+    /// What a proposal leads to, if that is better; by the factor `first` it may be worse before singletons alternate.
+    fn swap(&self, local: &Local, first: f64, rng: &mut impl Rng) -> Result<Option<Local>> {
         let (dim, limit) = (self.search.source.dim(), (1.0 - LEAST) * local.ssd);
         let mut newcomer = self.propose(local, rng)?;
         let mut beside = self.beside(local, &newcomer)?;
@@ -143,10 +147,10 @@ impl<'a> Swaps<'a> {
         let ssds =
             local.spares.swapped(self.search.sets, &beside, &self.partners, &self.points, self.search.starts.k);
         let lowest = ssds.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-        let Some((goes, _)) = lowest.filter(|(_, ssd)| **ssd < limit) else { return Ok(None) };
+        let Some((goes, _)) = lowest.filter(|(_, ssd)| **ssd < first * limit) else { return Ok(None) };
         let mut singletons = local.singletons.clone();
         singletons[goes * dim..][..dim].copy_from_slice(&newcomer);
-        Ok(Some(self.alternate(singletons)?).filter(|next| next.ssd < limit))
+        Ok(Some(self.alternate(singletons, limit)?).filter(|next| next.ssd < limit))
     }
 
     fn local(&self, singletons: Vec<f32>) -> Result<Local> {
@@ -165,11 +169,12 @@ impl<'a> Swaps<'a> {
         Spares::find(&self.points, &centres, &self.partners, self.search.workers, model.services)
     }
 
-    /// Lets all singletons descend and examples choose anew, by turns.
-    fn alternate(&self, singletons: Vec<f32>) -> Result<Local> {
+    /// Lets all singletons descend and examples choose anew, by turns, for as long as the SSD may come below `limit` if it
+    /// goes on falling as it just did.
+    fn alternate(&self, singletons: Vec<f32>, limit: f64) -> Result<Local> {
         let (sets, model) = (self.search.sets, self.search.starts.model);
         let mut local = self.local(singletons)?;
-        for _ in 0..ROUNDS {
+        for left in (0..ROUNDS).rev() {
             let mut moved = local.singletons.clone();
             let objective = self.objective(&local.spares, sets, |_| true);
             lbfgs::descend(&objective, &mut moved, Limits { steps: 30, least: 0.0, part: 0.02 })?;
@@ -178,9 +183,10 @@ impl<'a> Swaps<'a> {
             if next.ssd >= local.ssd {
                 break;
             }
-            let little = local.ssd - next.ssd < WORTHWHILE * local.ssd;
+            let fall = local.ssd - next.ssd;
+            let little = fall < WORTHWHILE * local.ssd;
             local = next;
-            if little {
+            if little || local.ssd - left as f64 * fall > limit {
                 break;
             }
         }
@@ -285,5 +291,17 @@ impl<'a> Swaps<'a> {
             };
             Ok(looked.iter().zip(&found.distances).map(gain).sum())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_give_way_as_singletons_become_many() {
+        let made: Vec<usize> = [1, 5, 6, 7, 8, 10, 13, 14, 50, 5000].map(|k| restarts_before(100, k)).to_vec();
+        assert_eq!(made, [100, 100, 100, 79, 40, 10, 2, 1, 1, 1]);
+        assert_eq!((restarts_before(1, 3), restarts_before(1000, 10)), (1, 977));
     }
 }

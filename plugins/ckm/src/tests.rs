@@ -2,8 +2,10 @@
 
 mod authors;
 mod invariance;
+mod many;
 mod recovery;
 mod refusal;
+mod weights;
 
 use compflow_api::{
     Clusterer, Clustering, Component, Composer, Embeddings, Normalize, Registration, Result, Services, Sets,
