@@ -14,15 +14,17 @@ use serde_json::{Map, Value};
 /// normalises, so are examples and all centres, after composing; with degree 1 that is spherical k-means, and without
 /// normalisation it is k-means.
 ///
-/// Sets that no example has are absent from the result.
+/// Sets that no example has are absent from the result. If the data has weights, an example counts as if it were there so
+/// many times.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Number of singletons.
     #[schemars(range(min = 1), example = 5)]
     pub k: usize,
-    /// How often it starts anew; the lowest SSD wins. If `init` is a clusterer, the restarts after the first begin as
-    /// `plusplus` says.
+    /// How often it starts anew; the lowest SSD wins. If 2ᵏ is more than that, swaps (see `refine`) take the place of most
+    /// restarts: half of them with every further singleton. If `init` is a clusterer, the restarts after the first begin
+    /// as `plusplus` says.
     #[serde(default = "default_restarts")]
     #[schemars(range(min = 1))]
     pub restarts: usize,
@@ -62,8 +64,8 @@ pub struct Params {
     /// `adam`.
     #[serde(default = "default_true")]
     pub reseed: bool,
-    /// Whether it starts again near the best restart, to see whether that ends lower, if there are few examples: with
-    /// slightly moved singletons. Never with `adam`, and never with one restart.
+    /// Whether the best restart is improved: by swaps, in which a newcomer takes the place of a singleton, and if there are
+    /// few examples by starting again with slightly moved singletons. Never with `adam`, and never with one restart.
     #[serde(default = "default_true")]
     pub refine: bool,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the
