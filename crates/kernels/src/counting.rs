@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use compflow_api::{Error, Result};
+
 /// How many sets of `members` there are among `n`; none if they are more than a u128 holds.
 pub fn binomial(n: usize, members: usize) -> Option<u128> {
     if members > n {
@@ -16,6 +18,18 @@ pub fn binomial(n: usize, members: usize) -> Option<u128> {
 pub fn sets(n: usize, members: RangeInclusive<usize>) -> Option<u128> {
     let (least, most) = (*members.start(), *members.end().min(&n));
     (least..=most).try_fold(0u128, |sum, members| sum.checked_add(binomial(n, members)?))
+}
+
+/// How many sets of at most `degree` of `k` singletons there are.
+///
+/// # Errors
+/// If they are more than can be numbered.
+pub fn compositions(k: usize, degree: usize) -> Result<usize> {
+    let counted = sets(k, 1..=degree).filter(|&sets| sets < u128::from(u32::MAX));
+    counted.map(|sets| sets as usize).ok_or_else(|| {
+        let text = format!("= {k} has more compositions of up to {degree} than can be counted");
+        Error::parameter("k", text).help("lower `k` or the degree")
+    })
 }
 
 #[cfg(test)]

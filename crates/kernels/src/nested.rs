@@ -1,10 +1,35 @@
 //! Components that make others: what these say about their parameters is about parameters of the ones that made them.
 
-use compflow_api::{Code, Error};
+use compflow_api::{Code, Error, ForeignClusterer, Result, Services};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A clusterer and its parameters, as in `{ use = "gcr" }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nested {
+    /// The name of a clusterer.
+    pub r#use: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+}
+
+impl Nested {
+    /// Makes the clusterer, of any library, as the parameter `parameter` says.
+    ///
+    /// # Errors
+    /// If there is none of that name or it refuses its parameters: about `parameter` or what is below it.
+    pub fn create(&self, parameter: &str, services: &Services<'_>) -> Result<ForeignClusterer> {
+        let made = services.clusterer(&self.r#use, &Value::Object(self.params.clone()).to_string());
+        made.map_err(|error| explain(error, parameter, &self.r#use))
+    }
+}
 
 /// What the component `name`, made from the parameter `parameter` with its `use` and `params`, said when it was made.
 #[must_use]
-pub fn explain(error: Error, parameter: &str, name: &str) -> Error {
+fn explain(error: Error, parameter: &str, name: &str) -> Error {
     let Error::Failed(mut problems) = error.below(&format!("{parameter}.params")) else { return Error::Cancelled };
     for problem in &mut problems {
         if problem.code == Code::Parameter && problem.parameter.is_some() {

@@ -5,5 +5,6 @@
 pub mod composers;
 pub mod examples;
 pub mod naive;
+pub mod planted;
 pub mod propagation;
 pub mod watcher;

@@ -5,11 +5,10 @@ use compflow_api::{
     Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::counting;
-use compflow_kernels::nested::explain;
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
-use compflow_kernels::weights;
+use compflow_kernels::weights::{self, weight};
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -41,9 +40,7 @@ impl Component for Cgm {
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         params.check()?;
-        let init = params.init();
-        let made = services.clusterer(&init.r#use, &serde_json::Value::Object(init.params).to_string());
-        let initial = Box::new(made.map_err(|error| explain(error, "init", &init.r#use))?);
+        let initial = Box::new(params.init().create("init", services)?);
         Ok(Self { params, initial })
     }
 }
@@ -52,8 +49,7 @@ impl Clusterer for Cgm {
     fn memory(&self, shape: Shape, services: &Services<'_>) -> Result<u64> {
         let Shape { rows, dim, degree } = shape;
         let Params { k, sample, stream, .. } = self.params;
-        let sets =
-            counting::sets(k, 1..=degree).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
+        let sets = counting::compositions(k, degree).unwrap_or(usize::MAX);
         // The points or a batch of them; of every example a set, a posterior and memberships.
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
         let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(4 + degree.min(k) + k));
@@ -104,15 +100,11 @@ impl Cgm {
         if k > counted {
             return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples")));
         }
-        let count =
-            counting::sets(k, 1..=degree).filter(|count| *count < u128::from(u32::MAX)).ok_or_else(|| {
-                let text = format!("= {k} has more compositions of up to {degree} than can be counted");
-                Error::parameter("k", text).help("lower `k` or the degree")
-            })?;
+        let count = counting::compositions(k, degree)?;
         let need = self.memory(Shape { rows: n, dim, degree }, services)?;
         services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
         let composer = composer_of(task.composer, degree)?;
-        let products = n.saturating_mul(count as usize).saturating_mul(dim);
+        let products = n.saturating_mul(count).saturating_mul(dim);
         let workers = Workers::new(if products < TINY { 1 } else { services.threads })?;
         let (source, sample) = Source::weighted(task.rows, weights, task.space, keep, sample, &workers, services)?;
         let model = Model { composer, space: task.space, dim, services };
@@ -187,7 +179,7 @@ impl Cgm {
                         set.iter().for_each(|&singleton| member[singleton as usize] += share);
                     }
                     out.2.extend(member.into_iter().map(|share| share.min(1.0) as f32));
-                    out.3 += data.weight(row) * posterior.log_total;
+                    out.3 += weight(data.weights, row) * posterior.log_total;
                 }
             }
             Ok(out)

@@ -91,6 +91,6 @@ mod statistics;
 mod tests;
 
 pub use cgm::Cgm;
-pub use params::{Assignment, Auto, Init, Kind, Params, Residual, Shrinkage, Weights};
+pub use params::{Assignment, Auto, Kind, Params, Residual, Shrinkage, Weights};
 
 compflow_api::export_library!();

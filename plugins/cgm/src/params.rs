@@ -1,9 +1,10 @@
 //! The parameters of `cgm`.
 
 use compflow_api::{Error, Result};
+use compflow_kernels::nested::Nested;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 /// The compositional Gaussian mixture: `k` singletons, and every example is normally distributed around one of them or
 /// around a composition of at most as many of them as the pipeline's degree, all with the same covariance.
@@ -40,7 +41,7 @@ pub struct Params {
     /// `restarts` unless given.
     #[serde(default)]
     #[schemars(extend("instead_of" = "restarts"))]
-    pub init: Option<Init>,
+    pub init: Option<Nested>,
     /// How often `ckm` starts anew.
     #[serde(default = "default_restarts")]
     #[schemars(range(min = 1))]
@@ -119,12 +120,12 @@ impl Params {
     }
 
     /// The clusterer to begin with.
-    pub(crate) fn init(&self) -> Init {
+    pub(crate) fn init(&self) -> Nested {
         self.init.clone().unwrap_or_else(|| {
             let mut params = Map::new();
             params.insert("k".to_owned(), json!(self.k));
             params.insert("restarts".to_owned(), json!(self.restarts));
-            Init { r#use: "ckm".to_owned(), params }
+            Nested { r#use: "ckm".to_owned(), params }
         })
     }
 }
@@ -205,15 +206,4 @@ pub enum Assignment {
     Hard,
     /// All sets, by their posteriors.
     Soft,
-}
-
-/// A clusterer, as in `{ use = "gcr" }`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Init {
-    /// Its name.
-    pub r#use: String,
-    /// Its parameters.
-    #[serde(default)]
-    pub params: Map<String, Value>,
 }

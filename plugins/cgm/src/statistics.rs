@@ -9,6 +9,7 @@ use compflow_kernels::assign::{Totals, assign_rows};
 use compflow_kernels::points::block_rows;
 use compflow_kernels::products::Vectors;
 use compflow_kernels::source::Source;
+use compflow_kernels::weights::weight;
 use compflow_kernels::workers::Workers;
 use ndarray::{Array2, ArrayView2};
 
@@ -110,11 +111,6 @@ impl Data<'_> {
         })
     }
 
-    /// How much the example `row` counts.
-    pub(crate) fn weight(&self, row: usize) -> f64 {
-        self.weights.map_or(1.0, |weights| f64::from(weights[row]))
-    }
-
     /// Σ w x xᵀ, the mean, and Σw.
     pub(crate) fn scatter(&self) -> Result<(Vec<f64>, Vec<f64>, f64)> {
         let dim = self.source.dim();
@@ -126,8 +122,8 @@ impl Data<'_> {
                 let rows = wide(chunk, dim)?;
                 let mut weighted = rows.clone();
                 for (row, mut values) in (first + at * CHUNK..).zip(weighted.outer_iter_mut()) {
-                    values *= self.weight(row);
-                    examples += self.weight(row);
+                    values *= weight(self.weights, row);
+                    examples += weight(self.weights, row);
                     first_moment.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
                 }
                 ndarray::linalg::general_mat_mul(1.0, &rows.t(), &weighted, 1.0, &mut sum);
@@ -190,7 +186,7 @@ impl Data<'_> {
         let sets = part.counts.len();
         let mut joint = densities.log_joint(&rows);
         for ((number, x), mut logs) in (first..).zip(rows.outer_iter()).zip(joint.outer_iter_mut()) {
-            let weight = self.weight(number);
+            let weight = weight(self.weights, number);
             let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
             let outlier = logs.get(sets).map(|log| log - densities.log_outlier());
             match assignment {

@@ -14,14 +14,14 @@ use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Error, Flags, Level, Result, Services, Sets, Shape,
     Singletons, StreamTask, Task, register,
 };
-use compflow_kernels::nested::explain;
+use compflow_kernels::counting;
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::params::{Init, Optimizer, Params, Start};
-use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, count_sets, partial_numbers};
+use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, partial_numbers};
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
@@ -59,11 +59,7 @@ impl Component for Ckm {
         params.check()?;
         let initial: Option<Box<dyn Clusterer>> = match &params.init {
             Init::Start(_) => None,
-            Init::Clusterer(clusterer) => {
-                let params = serde_json::Value::Object(clusterer.params.clone()).to_string();
-                let made = services.clusterer(&clusterer.r#use, &params);
-                Some(Box::new(made.map_err(|error| explain(error, "init", &clusterer.r#use))?))
-            }
+            Init::Clusterer(clusterer) => Some(Box::new(clusterer.create("init", services)?)),
         };
         Ok(Self { params, initial })
     }
@@ -73,7 +69,7 @@ impl Clusterer for Ckm {
     fn memory(&self, shape: Shape, _services: &Services<'_>) -> Result<u64> {
         let Shape { rows, dim, degree } = shape;
         let Params { k, restarts, sample, stream, .. } = self.params;
-        let sets = count_sets(k, degree).unwrap_or(usize::MAX);
+        let sets = counting::compositions(k, degree).unwrap_or(usize::MAX);
         // The points or a batch of them; a label and the returned set of every example.
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
         let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(2 + degree.min(k)));
@@ -111,7 +107,7 @@ impl Ckm {
             let which = if counted < n { " whose weight is not 0" } else { "" };
             return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples{which}")));
         }
-        let count = count_sets(k, degree)?;
+        let count = counting::compositions(k, degree)?;
         services.require_memory(
             self.memory(Shape { rows: n, dim, degree }, services)?,
             "lower `k`, the degree or `restarts`, or set `stream`",

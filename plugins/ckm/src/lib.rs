@@ -56,6 +56,6 @@ mod swaps;
 mod tests;
 
 pub use ckm::Ckm;
-pub use params::{ClustererParams, Init, Optimizer, Params, Preset, Start};
+pub use params::{Init, Optimizer, Params, Preset, Start};
 
 compflow_api::export_library!();

@@ -1,9 +1,9 @@
 //! The parameters of `ckm`.
 
 use compflow_api::{Error, Result};
+use compflow_kernels::nested::Nested;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// Compositional k-means: `k` singletons such that every example is near one of them or near a composition of at most
 /// as many of them as the pipeline's degree.
@@ -153,7 +153,7 @@ pub enum Init {
     /// At examples.
     Start(Start),
     /// At what another clusterer finds.
-    Clusterer(ClustererParams),
+    Clusterer(Nested),
 }
 
 impl Default for Init {
@@ -170,17 +170,6 @@ pub enum Start {
     PlusPlus,
     /// Any.
     Random,
-}
-
-/// A clusterer, as in `{ use = "gcr" }`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ClustererParams {
-    /// Its name.
-    pub r#use: String,
-    /// Its parameters.
-    #[serde(default)]
-    pub params: Map<String, Value>,
 }
 
 /// Values that go together.

@@ -15,7 +15,6 @@ use std::sync::OnceLock;
 
 use compflow_api::{BATCH_ROWS, Error, Result, Sets};
 use compflow_kernels::assign::{Totals, assign_rows};
-use compflow_kernels::counting;
 use compflow_kernels::frame::Frame;
 use compflow_kernels::products::Vectors;
 use compflow_kernels::weights::weight;
@@ -413,13 +412,4 @@ fn blocks(numbers: usize) -> usize {
 /// How many numbers all blocks of a batch sum up together, if each sums up `numbers`.
 pub(crate) fn partial_numbers(numbers: usize) -> usize {
     blocks(numbers).saturating_mul(numbers)
-}
-
-/// The number of sets of at most `degree` of `k`, if it can be counted.
-pub(crate) fn count_sets(k: usize, degree: usize) -> Result<usize> {
-    let counted = counting::sets(k, 1..=degree).filter(|&sets| sets < u128::from(u32::MAX));
-    counted.map(|sets| sets as usize).ok_or_else(|| {
-        let text = format!("= {k} has more compositions of up to {degree} than can be counted");
-        Error::parameter("k", text).help("lower `k` or the degree")
-    })
 }

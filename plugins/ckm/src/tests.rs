@@ -8,11 +8,11 @@ mod refusal;
 mod weights;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Composer, Embeddings, Normalize, Registration, Result, Services, Sets,
-    Space, Task,
+    Clusterer, Clustering, Component, Composer, Embeddings, Normalize, Registration, Result, Services, Sets, Task,
 };
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
+use compflow_kernels::testing::planted::{Planted, cri};
 
 use crate::Ckm;
 use crate::params::{Init, Params, Start};
@@ -28,41 +28,17 @@ pub(crate) fn read(params: &str) -> Params {
     serde_json::from_str(&component.effective(params)).unwrap()
 }
 
-/// Examples and the sets they come from.
-struct Planted {
-    values: Vec<f32>,
-    truth: Sets,
-    dim: usize,
-    degree: usize,
-    g: Plain,
-}
-
-/// `each` examples around every composition of at most `degree` of `k` prototypes, interleaved.
+/// `each` examples around every composition of at most `degree` of `k` prototypes.
 fn plant(g: Plain, k: usize, degree: usize, dim: usize, each: usize, noise: f64, seed: u64) -> Planted {
-    let prototypes: Vec<f64> =
-        examples::uniform(k, dim, seed).iter().map(|&value| 2.0 * f64::from(value)).collect();
-    let sets = Sets::all_up_to(k, degree);
-    let centres: Vec<Vec<f64>> = sets.iter().map(|set| g.compose_set(&prototypes, dim, set)).collect();
-    let drawn = examples::uniform(each * sets.len(), dim, seed + 1000);
-    let (mut values, mut truth) = (Vec::new(), Sets::default());
-    for (row, drawn) in drawn.chunks_exact(dim).enumerate() {
-        let at = row % sets.len();
-        values.extend(centres[at].iter().zip(drawn).map(|(c, &drawn)| (c + noise * f64::from(drawn)) as f32));
-        truth.push(&sets[at]);
-    }
-    Planted { values, truth, dim, degree, g }
+    Planted::new(g, (k, degree, dim), each, |_| noise, seed)
 }
 
-impl Planted {
-    fn task(&self, normalize: Normalize) -> Task<'_> {
-        Task {
-            space: Space { normalize, ..Space::default() },
-            degree: self.degree,
-            composer: Some(&self.g as &dyn Composer),
-            ..Task::new(Embeddings::new(&self.values, self.dim))
-        }
-    }
+/// Clusters what was planted.
+trait Found {
+    fn cluster(&self, params: Params, services: &Services<'_>) -> Result<Clustering>;
+}
 
+impl Found for Planted {
     fn cluster(&self, params: Params, services: &Services<'_>) -> Result<Clustering> {
         cluster(&self.task(Normalize::None), params, services)
     }
@@ -72,21 +48,6 @@ fn cluster(task: &Task<'_>, params: Params, services: &Services<'_>) -> Result<C
     let clustering = Ckm::new(params, services)?.cluster(task, services)?;
     clustering.check(task)?;
     Ok(clustering)
-}
-
-fn contains(a: &[u32], b: &[u32]) -> bool {
-    b.iter().all(|member| a.contains(member))
-}
-
-/// The compositional Rand index, as it is defined: the part of ordered pairs on whose containment both agree.
-fn cri(found: &Sets, truth: &Sets) -> f64 {
-    let (n, mut agreed) = (truth.len(), 0);
-    for a in 0..n {
-        for b in (0..n).filter(|&b| b != a) {
-            agreed += usize::from(contains(&found[a], &found[b]) == contains(&truth[a], &truth[b]));
-        }
-    }
-    agreed as f64 / (n * (n - 1)) as f64
 }
 
 /// Σ‖x - c‖² of every example and the centroid of its set.

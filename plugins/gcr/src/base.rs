@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use compflow_api::{Error, ForeignClusterer, Result, Services};
-use compflow_kernels::nested::explain;
+use compflow_kernels::nested::Nested;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A clusterer and its parameters.
+/// A clusterer and its parameters; unlike [`Nested`], one that need not be named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Base {
@@ -52,9 +52,8 @@ impl Base {
             return Err(Error::new("`gcr` cannot be the base of `gcr`, nor can a clusterer that uses it"));
         }
         let outside = Outside;
-        let params = Value::Object(self.params.clone()).to_string();
-        let made =
-            services.clusterer(&self.component, &params).map_err(|error| explain(error, "base", &self.component));
+        let nested = Nested { r#use: self.component.clone(), params: self.params.clone() };
+        let made = nested.create("base", services);
         drop(outside);
         made
     }

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Distance, Embeddings, Error, Result, Services, Sets, Task};
+use compflow_kernels::counting;
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};
 
-use crate::maps;
 use crate::threshold::Limit;
 
 /// Compositions in a batch.
@@ -226,7 +226,7 @@ fn squared(a: &[f32], b: &[f32]) -> f64 {
 
 /// Bytes for `k` clusters: the sets, and of every batch at work the copies that composing makes.
 pub(crate) fn memory(k: usize, dim: usize, degree: usize, threads: usize) -> u64 {
-    let compositions = maps::compositions(k, degree).and_then(|count| u64::try_from(count).ok());
+    let compositions = counting::sets(k, 2..=degree).and_then(|count| u64::try_from(count).ok());
     let sets = (k as u64).saturating_add(compositions.unwrap_or(u64::MAX)).saturating_mul(8 + 4 * degree as u64);
     let batches = (threads.max(1) * BATCH) as u64;
     sets.saturating_add(batches.saturating_mul(16 * dim as u64 + 8 * k as u64))

@@ -167,7 +167,7 @@ proptest! {
         }
         let g = [Plain::Max, Plain::Sum, Plain::Mean, Plain::bilinear(dim, seed)][composer].clone();
         let normalize = if normalise { Normalize::L2 } else { Normalize::None };
-        let planted = Planted { values, truth: Sets::default(), dim, degree, g };
+        let planted = Planted { values, truth: Sets::default(), dim, degree, g, start: Vec::new() };
         let task = planted.task(normalize);
         let init = Init::Start([Start::Random, Start::PlusPlus][init]);
         let params = Params { restarts: 3, max_iter: 30, init, ..Params::new(k) };
