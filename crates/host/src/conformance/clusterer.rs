@@ -198,6 +198,8 @@ fn leaves_alone(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Ve
     let mut task = wants.task(small, &columns, 2, &composer);
     task.preferences = Some(&preferences);
     task.weights = Some(&weights[..]).filter(|_| wants.flags.contains(Flags::USES_WEIGHTS));
+    let seeds = small.truth.clone();
+    task.seeds = Some(&seeds).filter(|_| wants.flags.contains(Flags::USES_SEEDS));
     let outcome = clusterer.cluster(&task, &watch.services(1, 1));
     survived(&outcome)?;
     let before = examples::mixture(rows, small.dim);
@@ -208,6 +210,7 @@ fn leaves_alone(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Ve
         ("the true sets", *black_box(&small.truth) != before.truth),
         ("the preferences", !kept(&preferences, &numbers)),
         ("the weights", !kept(&weights, &numbers)),
+        ("the known sets", *black_box(&seeds) != before.truth),
     ];
     match written.iter().find(|(_, written)| *written) {
         Some((what, _)) => Err(Error::new(format!("writes into {what}"))),
