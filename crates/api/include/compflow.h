@@ -180,6 +180,9 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowComponent.flags: a clusterer that makes use of weights.
 #define COMPFLOW_USES_WEIGHTS (UINT64_C(1) << 35)
 
+// CompflowComponent.flags: a clusterer that keeps to CompflowTask.seeds; one without it is not given any.
+#define COMPFLOW_USES_SEEDS (UINT64_C(1) << 36)
+
 // CompflowTask.normalize: vectors are used as they are.
 #define COMPFLOW_NORMALIZE_NONE 0
 
@@ -422,7 +425,7 @@ typedef struct CompflowLoaderMethods {
   // Writes a stream of structs, which may outlive the call and the instance and must not use `host`, of all columns that
   // were asked for, and no others, under the names of the request. `embedding` is a (fixed-size) list of
   // 16-, 32- or 64-bit floats; `truth` a list of integers or strings, or one of those itself; `trial` integers; `id`
-  // integers or strings; `preference` and `weight` numbers; a name that begins with `column:` stands for a further
+  // integers or strings; `preference` and `weight` numbers; `seed` as `truth`, or null; a name that begins with `column:` stands for a further
   // column of integers, floats or strings.
   int32_t (*load)(void *instance,
                   const struct CompflowLoadRequest *request,
@@ -537,6 +540,10 @@ typedef struct CompflowTask {
   void *ctx;
   // Reads the examples, also those that are in memory.
   CompflowPassFn pass;
+  // The sets that are known beforehand, one per example, empty where it is not known: of at most `degree` of the numbers
+  // 0 to m-1, each of which occurs in one. An instance with COMPFLOW_USES_SEEDS returns known sets as they are, so that the
+  // singletons 0 to m-1 are those that the numbers stand for; others have other numbers. Null if nothing is known.
+  const struct CompflowSets *seeds;
 } CompflowTask;
 
 // What a clusterer returns. The caller sets `size` and hands over tables that are released already; the callee assigns

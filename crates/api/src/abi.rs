@@ -96,6 +96,8 @@ pub const IS_ASSOCIATIVE: u64 = 1 << 33;
 pub const COMPOSES_SETS: u64 = 1 << 34;
 /// [`RawComponent::flags`]: a clusterer that makes use of weights.
 pub const USES_WEIGHTS: u64 = 1 << 35;
+/// [`RawComponent::flags`]: a clusterer that keeps to [`RawTask::seeds`]; one without it is not given any.
+pub const USES_SEEDS: u64 = 1 << 36;
 
 /// [`RawTask::normalize`]: vectors are used as they are.
 pub const NORMALIZE_NONE: u32 = 0;
@@ -367,7 +369,7 @@ pub struct RawLoaderMethods {
     /// Writes a stream of structs, which may outlive the call and the instance and must not use `host`, of all columns that
     /// were asked for, and no others, under the names of the request. `embedding` is a (fixed-size) list of
     /// 16-, 32- or 64-bit floats; `truth` a list of integers or strings, or one of those itself; `trial` integers; `id`
-    /// integers or strings; `preference` and `weight` numbers; a name that begins with `column:` stands for a further
+    /// integers or strings; `preference` and `weight` numbers; `seed` as `truth`, or null; a name that begins with `column:` stands for a further
     /// column of integers, floats or strings.
     pub load: Option<
         unsafe extern "C" fn(
@@ -507,6 +509,10 @@ pub struct RawTask {
     pub ctx: *mut c_void,
     /// Reads the examples, also those that are in memory.
     pub pass: Option<PassFn>,
+    /// The sets that are known beforehand, one per example, empty where it is not known: of at most `degree` of the numbers
+    /// 0 to m-1, each of which occurs in one. An instance with [`USES_SEEDS`] returns known sets as they are, so that the
+    /// singletons 0 to m-1 are those that the numbers stand for; others have other numbers. Null if nothing is known.
+    pub seeds: *const RawSets,
 }
 
 /// An Arrow struct array with its schema.

@@ -71,6 +71,11 @@ pub struct Task<'a> {
     pub preferences: Option<&'a [f32]>,
     /// How much each example counts, at least 0, if the data says; see [`USES_WEIGHTS`](crate::Flags::USES_WEIGHTS).
     pub weights: Option<&'a [f32]>,
+    /// The sets that are known beforehand, empty where an example's is not, for those that declare
+    /// [`USES_SEEDS`](crate::Flags::USES_SEEDS): of at most `degree` of the numbers below [`named`](Self::named), each of
+    /// which occurs. They are returned as they are, so that singletons with these numbers are those that the user has
+    /// named; all others have other numbers.
+    pub seeds: Option<&'a Sets>,
     /// The columns that the instance [asked for](crate::Component::columns).
     pub columns: &'a Table,
 }
@@ -92,6 +97,11 @@ pub struct StreamTask<'a> {
     pub preferences: Option<&'a [f32]>,
     /// How much each example counts, at least 0, if the data says; see [`USES_WEIGHTS`](crate::Flags::USES_WEIGHTS).
     pub weights: Option<&'a [f32]>,
+    /// The sets that are known beforehand, empty where an example's is not, for those that declare
+    /// [`USES_SEEDS`](crate::Flags::USES_SEEDS): of at most `degree` of the numbers below [`named`](Self::named), each of
+    /// which occurs. They are returned as they are, so that singletons with these numbers are those that the user has
+    /// named; all others have other numbers.
+    pub seeds: Option<&'a Sets>,
     /// The columns that the instance [asked for](crate::Component::columns).
     pub columns: &'a Table,
 }
@@ -99,8 +109,8 @@ pub struct StreamTask<'a> {
 impl<'t> StreamTask<'t> {
     /// The same task with its examples, which are in memory.
     pub fn whole(&self, embeddings: Embeddings<'t>) -> Task<'t> {
-        let Self { space, degree, composer, truth, preferences, weights, columns, .. } = *self;
-        Task { embeddings, space, degree, composer, truth, preferences, weights, columns }
+        let Self { space, degree, composer, truth, preferences, weights, seeds, columns, .. } = *self;
+        Task { embeddings, space, degree, composer, truth, preferences, weights, seeds, columns }
     }
 
     /// The same setting with other examples, of which nothing but their vectors is known.
@@ -108,6 +118,15 @@ impl<'t> StreamTask<'t> {
         let Self { space, degree, composer, .. } = *self;
         Task { space, degree, composer, ..Task::new(embeddings) }
     }
+
+    /// How many singletons the user has named: m, if known sets are of the numbers 0 to m-1.
+    pub fn named(&self) -> usize {
+        named(self.seeds)
+    }
+}
+
+fn named(seeds: Option<&Sets>) -> usize {
+    seeds.and_then(|seeds| seeds.values().iter().max()).map_or(0, |last| *last as usize + 1)
 }
 
 impl<'a> Task<'a> {
@@ -122,14 +141,21 @@ impl<'a> Task<'a> {
             truth: None,
             preferences: None,
             weights: None,
+            seeds: None,
             columns: &NO_COLUMNS,
         }
     }
 
     /// The task as one whose examples are read batch by batch, from memory.
     pub fn stream(&self) -> StreamTask<'_> {
-        let Self { space, degree, composer, truth, preferences, weights, columns, .. } = *self;
-        StreamTask { rows: &self.embeddings, space, degree, composer, truth, preferences, weights, columns }
+        let Self { space, degree, composer, truth, preferences, weights, seeds, columns, .. } = *self;
+        let rows = &self.embeddings;
+        StreamTask { rows, space, degree, composer, truth, preferences, weights, seeds, columns }
+    }
+
+    /// How many singletons the user has named: m, if known sets are of the numbers 0 to m-1.
+    pub fn named(&self) -> usize {
+        named(self.seeds)
     }
 
     /// A column that the instance asked for.
@@ -231,8 +257,8 @@ pub struct Singletons {
 }
 
 /// Names of columns that the host writes itself.
-const RESERVED: [&str; 8] =
-    ["data", "trial", "clusterer", "id", "clusters", "composite", "distance", "memberships"];
+const RESERVED: [&str; 9] =
+    ["data", "trial", "clusterer", "id", "clusters", "names", "composite", "distance", "memberships"];
 
 /// How a method went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -274,6 +300,21 @@ impl Clustering {
     /// Naming the first thing that is not as the fields' comments say.
     pub fn check(&self, task: &Task<'_>) -> Result<()> {
         self.check_rows(&task.embeddings, task.degree, false)
+    }
+
+    /// Whether examples whose sets are known have them; done for every clusterer that declares
+    /// [`USES_SEEDS`](crate::Flags::USES_SEEDS).
+    ///
+    /// # Errors
+    /// Naming the first example that has another.
+    pub fn check_seeds(&self, seeds: &Sets) -> Result<()> {
+        let mut known = seeds.iter().zip(self.assignments.iter()).enumerate();
+        match known.find(|(_, (seed, set))| !seed.is_empty() && seed != set) {
+            None => Ok(()),
+            Some((row, (seed, set))) => Err(Error::new(format!(
+                "example {row} is known to belong to {seed:?} and was assigned to {set:?}"
+            ))),
+        }
     }
 
     /// Whether this is a clustering of these examples into sets of at most `degree`, or none if that is allowed.
@@ -413,6 +454,17 @@ mod tests {
             refused(&|c| c.extra = vec![("base".to_owned(), Column::Sets(Sets::default()))]),
             "the column `base` has 0 rows for 3 examples"
         );
+    }
+
+    #[test]
+    fn an_example_whose_set_is_known_and_that_has_another_is_named() {
+        let found = Clustering::from_labels(&[0, 1, 0]);
+        assert!(found.check_seeds(&Sets::from_iter([vec![0], vec![], vec![0]])).is_ok());
+        let error = found.check_seeds(&Sets::from_iter([vec![0], vec![0], vec![]])).unwrap_err();
+        assert_eq!(error.to_string(), "example 1 is known to belong to [0] and was assigned to [1]");
+        let seeds = Sets::from_iter([vec![], vec![0, 2], vec![1]]);
+        let task = Task { seeds: Some(&seeds), ..Task::new(Embeddings::new(&[0.0, 1.0, 2.0], 1)) };
+        assert_eq!((task.named(), task.stream().named(), Task { seeds: None, ..task }.named()), (3, 3, 0));
     }
 
     #[test]

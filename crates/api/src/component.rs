@@ -71,6 +71,8 @@ impl Flags {
     pub const COMPOSES_SETS: Self = Self(abi::COMPOSES_SETS);
     /// A clusterer that makes use of weights.
     pub const USES_WEIGHTS: Self = Self(abi::USES_WEIGHTS);
+    /// A clusterer that keeps to [known sets](crate::Task::seeds); one without it is not given any.
+    pub const USES_SEEDS: Self = Self(abi::USES_SEEDS);
 
     /// All of them.
     const KNOWN: Self = Self::NEEDS_COMPOSER
@@ -82,7 +84,8 @@ impl Flags {
         .and(Self::HAS_GRADIENTS)
         .and(Self::IS_ASSOCIATIVE)
         .and(Self::COMPOSES_SETS)
-        .and(Self::USES_WEIGHTS);
+        .and(Self::USES_WEIGHTS)
+        .and(Self::USES_SEEDS);
 
     /// Those that another library declared.
     ///

@@ -105,6 +105,8 @@
 //! - The same seed gives the same result, whatever the number of threads: [`Services::seed`].
 //! - Long work calls [`Services::progress`], which also ends it when the user no longer wants it.
 //! - A panic becomes an error with its text, and that instance is not used again.
+//! - A clusterer that declares [`Flags::USES_SEEDS`] returns the sets that are known beforehand ([`Task::seeds`]) as they
+//!   are: singletons with the numbers that occur in them are those that the user has named.
 //! - Nothing is printed: lines for the user go to [`Services::log`].
 //!
 //! # How it crosses

@@ -40,7 +40,7 @@ grows! {
     RawLoadRequest "the load request" 40 []
     RawLoaderMethods "the methods of a loader" 24 []
     RawComposerMethods "the methods of a composer" 48 []
-    RawTask "the task" 96 []
+    RawTask "the task" 96 [seeds]
     RawClustererMethods "the methods of a clusterer" 32 []
     RawShape "the shape of a task" 24 []
     RawMetric "a metric" 48 []

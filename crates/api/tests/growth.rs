@@ -96,6 +96,7 @@ fn transcript(library: &ForeignLibrary) -> String {
     say("memory", &clusterer.memory(Shape { rows: 10, dim: 4, degree: 3 }, &Services::none()).unwrap());
     let values = [1.0, 0.5, -1.0, 0.25, 3.0, 1.0];
     let truth = Sets::from_iter([vec![0], vec![0, 1], vec![]]);
+    let seeds = Sets::from_iter([vec![], vec![0, 1], vec![]]);
     let columns: Table = vec![
         ("word".to_owned(), Column::Texts(["a", "", "c"].map(str::to_owned).to_vec())),
         ("id".to_owned(), Column::Integers(vec![4, 5, 6])),
@@ -107,6 +108,7 @@ fn transcript(library: &ForeignLibrary) -> String {
         truth: Some(&truth),
         preferences: Some(&[-1.5, 0.0, 0.0]),
         weights: Some(&[1.0, 2.0, 4.0]),
+        seeds: Some(&seeds),
         columns: &columns,
         ..Task::new(Embeddings::new(&values, 2))
     };
@@ -151,6 +153,25 @@ fn a_library_whose_structures_have_grown_does_the_same() {
         assert_eq!(transcript(&library(*at)), plain, "{what}");
     }
     assert_eq!(transcript(&library(built().all)), plain);
+}
+
+#[test]
+fn a_library_of_the_first_release_does_what_it_did() {
+    let (now, first) = (transcript(&library(built().plain)), transcript(&library(built().first)));
+    // All that it does not know of.
+    assert!(now.contains(r#"("seeds", 2.0)"#) && first.contains(r#"("seeds", -1.0)"#), "{first}");
+    assert_eq!(first, now.replace(r#"("seeds", 2.0)"#, r#"("seeds", -1.0)"#));
+}
+
+#[test]
+fn a_caller_of_the_first_release_knows_no_sets_beforehand() {
+    let [host, _, out] = CLUSTERING_NOW;
+    let components = [Registration::clusterer::<Both>().describe(), raw_component(built().plain, KIND_CLUSTERER)];
+    for component in &components {
+        look(raw_cluster(component, [host, FIRST_TASK, out]).unwrap(), |found| {
+            assert_eq!(found.assignments.array.length, 3);
+        });
+    }
 }
 
 const CLUSTERING_NOW: [usize; 3] = [size_of::<RawHost>(), size_of::<RawTask>(), size_of::<RawClustering>()];

@@ -183,6 +183,7 @@ impl Clusterer for TestClusterer {
         // What is known of the examples comes along.
         assert_eq!((task.truth.map(Sets::len), task.weights.map(<[f32]>::len)), (Some(BATCH_ROWS + 1), None));
         assert_eq!(task.preferences.map(<[f32]>::len), Some(BATCH_ROWS + 1));
+        assert_eq!((task.seeds.map(Sets::len), task.named()), (Some(BATCH_ROWS + 1), 1));
         let mut found = Clustering::from_labels(&vec![0; task.rows.len()]);
         found.diagnostics = Diagnostics { iterations: batches, objective: sum.into(), ..Default::default() };
         Ok(found)
@@ -195,6 +196,7 @@ impl Clusterer for TestClusterer {
             services.progress(3, 4)?;
             assert_eq!(task.preferences, Some(&[-1.0, -2.0, -3.0][..]));
             assert_eq!(task.weights, Some(&[1.0, 0.0, 2.0][..]));
+            assert_eq!(task.seeds, Some(&Sets::from_iter([vec![], vec![1], vec![0, 1]])));
             assert_eq!(task.column("id")?, &Column::Texts(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]));
             assert!(task.column("price").unwrap_err().to_string().contains("no further column `price`"));
             assert_eq!(services.host.version(), "compflow in a test");
@@ -262,6 +264,7 @@ fn with_task(check: impl FnOnce(&Task<'_>)) {
         truth: Some(&truth),
         preferences: Some(&[-1.0, -2.0, -3.0]),
         weights: Some(&[1.0, 0.0, 2.0]),
+        seeds: Some(&Sets::from_iter([vec![], vec![1], vec![0, 1]])),
         columns: &vec![("id".to_owned(), Column::Texts(["a", "b", "c"].map(str::to_owned).to_vec()))],
     });
 }
@@ -330,6 +333,7 @@ fn examples_are_read_batch_by_batch_as_often_as_wanted() {
                 truth: Some(&truth),
                 preferences: Some(&preferences),
                 weights: None,
+                seeds: Some(&truth),
                 columns: &Table::new(),
                 ..task.stream()
             };
@@ -362,6 +366,27 @@ fn errors_cancellation_and_panics_come_out_as_what_they_are() {
     });
     let refused: Result<ForeignClusterer> = make(&Registration::clusterer::<TestClusterer>(), "refuse");
     assert_eq!(refused.unwrap_err(), Error::parameter("mode", "cannot be `refuse`"));
+}
+
+#[test]
+fn who_says_that_it_keeps_known_sets_is_held_to_it() {
+    component!(Forgetful, "forgetful", Flags::USES_SEEDS);
+    impl Clusterer for Forgetful {
+        fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+            self.0.act()?;
+            Ok(Clustering::from_labels(&vec![0; task.embeddings.len()]))
+        }
+    }
+    let forgetful: ForeignClusterer = make(&Registration::clusterer::<Forgetful>(), "fine").unwrap();
+    let cluster = |seeds: &Sets| {
+        let task = Task { seeds: Some(seeds), ..Task::new(Embeddings::new(&[1.0, 2.0], 1)) };
+        forgetful.cluster(&task, &Services::none()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(cluster(&Sets::from_iter([vec![], vec![0]])), Ok(()));
+    let refused = "an impossible result: example 1 is known to belong to [1] and was assigned to [0]";
+    assert_eq!(cluster(&Sets::from_iter([vec![0], vec![1]])), Err(refused.to_owned()));
+    let few = "1 known sets were given for 2 examples";
+    assert_eq!(cluster(&Sets::from_iter([vec![0]])), Err(few.to_owned()));
 }
 
 #[test]

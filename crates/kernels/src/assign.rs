@@ -59,6 +59,11 @@ impl Totals {
         sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
     }
 
+    /// Adds a row that belongs to this centre.
+    pub fn add_row(&mut self, row: &[f32], weight: f64, centre: u32) {
+        self.give(row, weight, &mut { centre }, centre);
+    }
+
     /// Adds what other examples add up to.
     pub fn add(&mut self, other: &Self) {
         self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);

@@ -11,6 +11,7 @@
 //! | [`cholesky`] | the factor of Mahalanobis distances |
 //! | [`counting`] | how many sets there are |
 //! | [`weights`] | how much examples count |
+//! | [`known`] | sets that are known beforehand |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
@@ -40,6 +41,7 @@ pub mod cholesky;
 pub mod counting;
 pub mod equals;
 pub mod frame;
+pub mod known;
 pub mod lbfgs;
 pub mod nested;
 pub mod objective;

@@ -116,6 +116,21 @@ impl Spares {
         }
     }
 
+    /// Lets a point belong to a set whatever it is nearest to, and whoever goes.
+    pub fn fix(&mut self, points: &Weighted<'_>, row: usize, set: u32, centre: &[f32]) {
+        let point = &points.values[row * points.dim..][..points.dim];
+        let distance: f64 = point.iter().zip(centre).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
+        self.nearest[row] = set;
+        self.distances[row] = distance as f32;
+        self.without[row * self.size..][..self.size].fill(f32::INFINITY);
+    }
+
+    /// Keeps a point from belonging to any of the sets.
+    pub fn exclude(&mut self, row: usize) {
+        self.distances[row] = f32::INFINITY;
+        self.without[row * self.size..][..self.size].fill(f32::INFINITY);
+    }
+
     /// The squared distance of a point from the nearest set without a singleton.
     fn distance_without(&self, row: usize, sets: &Sets, singleton: u32) -> f32 {
         let members = &sets[self.nearest[row] as usize];
@@ -164,6 +179,21 @@ mod tests {
 
     fn squared(a: &[f32], b: &[f32]) -> f64 {
         a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
+    }
+
+    #[test]
+    fn what_is_fixed_stays_and_what_is_excluded_goes_nowhere() {
+        let (workers, services) = (Workers::alone(), Services::none());
+        let points = Weighted::new(&[0.0, 1.0, 5.0], None, 1);
+        let sets = Sets::singletons(&[0, 1, 2]);
+        let mut current = Spares::find(&points, &[0.0, 1.0, 4.0], &sets, &workers, &services).unwrap();
+        current.fix(&points, 0, 2, &[4.0]);
+        assert_eq!((&current.nearest[..], &current.distances[..]), (&[2, 1, 2][..], &[16.0, 0.0, 1.0][..]));
+        let partners = Sets::from_iter([&[][..]]);
+        let mut newcomer = Spares::find(&points, &[0.0], &partners, &workers, &services).unwrap();
+        newcomer.exclude(0);
+        // In the place of 0, which has nobody, the newcomer is nearer to nobody; in that of 1 it takes the second point.
+        assert_eq!(current.swapped(&sets, &newcomer, &partners, &points, 3)[..2], [17.0, 18.0]);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! `LOOK` examples, or `PER_SET` for every composition if there are many; another part of the sample for every
 //! restart. Examples with weights are drawn, and count, as if they were there so many times.
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::counting;
 use crate::frame::Frame;
 use crate::plusplus::{self, draw};
@@ -46,13 +48,15 @@ impl Starts<'_> {
         &self.sample.rows[at * self.model.dim..][..self.model.dim]
     }
 
-    /// Any `k` examples, as often as they count.
-    pub fn random(&self, rng: &mut impl Rng) -> Vec<f32> {
+    /// Any examples added to `singletons` until there are `k`, as often as they count.
+    pub fn random(&self, mut singletons: Vec<f32>, rng: &mut impl Rng) -> Vec<f32> {
+        let count = self.k - singletons.len() / self.model.dim;
         let weighted = self.sample.weights.as_ref().and_then(|weights| {
-            rand::seq::index::sample_weighted(rng, self.len(), |row| weights[row], self.k).ok()
+            rand::seq::index::sample_weighted(rng, self.len(), |row| weights[row], count).ok()
         });
-        let drawn = weighted.unwrap_or_else(|| rand::seq::index::sample(rng, self.len(), self.k));
-        drawn.iter().flat_map(|at| self.row(at)).copied().collect()
+        let drawn = weighted.unwrap_or_else(|| rand::seq::index::sample(rng, self.len(), count));
+        drawn.iter().for_each(|at| singletons.extend_from_slice(self.row(at)));
+        singletons
     }
 
     /// Examples added to `singletons` until there are `k`, far from all compositions of those before.
@@ -136,12 +140,16 @@ impl Starts<'_> {
     /// or the means of the examples that it gives to one singleton alone. If there are more than `k`, those with the most
     /// such examples; if there are fewer, [`plusplus`](Self::plusplus) adds the others.
     ///
+    /// Singletons with names come first: as the clusterer finds them if it keeps to known sets, else as `named` has them,
+    /// each in the place of the nearest that it found.
+    ///
     /// # Errors
     /// Those of the clusterer and of the composer.
     pub fn found_by(
         &self,
         clusterer: &dyn Clusterer,
         task: &StreamTask<'_>,
+        mut named: Vec<f32>,
         rng: &mut impl Rng,
         services: &Services<'_>,
     ) -> Result<Vec<f32>> {
@@ -149,7 +157,16 @@ impl Starts<'_> {
         let of_sample = |all: &[f32]| self.sample.numbers.iter().map(|&row| all[row]).collect::<Vec<f32>>();
         let weights = task.weights.map(of_sample).filter(|weights| weights.iter().any(|weight| *weight > 0.0));
         let weights = weights.as_deref();
-        let task = Task { weights, ..task.with(Embeddings::new(&self.sample.rows, dim)) };
+        // Names of which the sample has no example are unknown to the clusterer.
+        let seeds: Option<Sets> =
+            task.seeds.map(|seeds| self.sample.numbers.iter().map(|&row| &seeds[row]).collect());
+        let members: BTreeSet<u32> = seeds.iter().flat_map(Sets::values).copied().collect();
+        let places: HashMap<u32, u32> = members.iter().copied().zip(0..).collect();
+        let seeds = seeds.filter(|_| !members.is_empty()).map(|seeds| -> Sets {
+            seeds.iter().map(|set| set.iter().map(|member| places[member]).collect::<Vec<u32>>()).collect()
+        });
+        let seeds = seeds.as_ref();
+        let task = Task { weights, seeds, ..task.with(Embeddings::new(&self.sample.rows, dim)) };
         let found = clusterer.cluster(&task, services).map_err(|error| error.context("`init`"))?;
         if found.assignments.len() != self.len() {
             return Err(Error::new("`init`: the clusterer did not give every example a set"));
@@ -173,10 +190,23 @@ impl Starts<'_> {
         for (&number, vector) in found.singletons.numbers.iter().zip(found.singletons.vectors.chunks_exact(dim)) {
             vectors[number as usize] = Some(vector.to_vec());
         }
+        let keeps = seeds.is_some_and(|seeds| found.check_seeds(seeds).is_ok());
+        let mut unfound: Vec<&mut [f32]> = Vec::new();
+        for (at, start) in (0..).zip(named.chunks_exact_mut(dim)) {
+            let place = places.get(&at).filter(|_| keeps);
+            match place.and_then(|&place| vectors.get_mut(place as usize)?.take()) {
+                Some(vector) => start.copy_from_slice(&vector),
+                None => unfound.push(start),
+            }
+        }
+        for start in unfound {
+            take_nearest(&mut vectors, start);
+        }
         let mut order: Vec<usize> = (0..most).filter(|&single| vectors[single].is_some()).collect();
         order.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]));
-        order.truncate(self.k);
-        self.plusplus(order.into_iter().filter_map(|single| vectors[single].take()).flatten().collect(), rng)
+        order.truncate(self.k - named.len() / dim);
+        named.extend(order.into_iter().filter_map(|single| vectors[single].take()).flatten());
+        self.plusplus(named, rng)
     }
 
     /// The same singletons, each moved at random by about `size` in every dimension of the space.
@@ -212,6 +242,18 @@ impl Starts<'_> {
         }
         (most, self.row(at))
     }
+}
+
+/// Takes away the vector that is nearest to `to`, the first of equally near ones.
+fn take_nearest(vectors: &mut [Option<Vec<f32>>], to: &[f32]) {
+    let squared =
+        |vector: &[f32]| vector.iter().zip(to).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum::<f64>();
+    let there = vectors.iter_mut().filter(|vector| vector.is_some());
+    let nearest = there.min_by(|a, b| {
+        let [a, b] = [a, b].map(|vector| vector.as_deref().map_or(f64::INFINITY, squared));
+        a.total_cmp(&b)
+    });
+    nearest.into_iter().for_each(|nearest| *nearest = None);
 }
 
 /// Examples tried for each singleton: twice as many as k-means++ does, as a good one also has to compose well.
@@ -286,7 +328,7 @@ mod tests {
         let at_zero = |start: &dyn Fn(&mut ChaCha8Rng) -> Vec<f32>| {
             (0..200).filter(|&seed| start(&mut ChaCha8Rng::seed_from_u64(seed)) == [0.0]).count()
         };
-        assert!(at_zero(&|rng| starts.random(rng)) > 180);
+        assert!(at_zero(&|rng| starts.random(Vec::new(), rng)) > 180);
         assert!(at_zero(&|rng| starts.plusplus(Vec::new(), rng).unwrap()) > 180);
     }
 
@@ -316,17 +358,38 @@ mod tests {
         for (k, expected) in [(1, &[2.0][..]), (2, &[2.0, 9.0])] {
             with(&values, 1, &Plain::Sum, k, 2, |starts| {
                 let mut rng = ChaCha8Rng::seed_from_u64(1);
-                let found = starts.found_by(&says, &task.stream(), &mut rng, &Services::none()).unwrap();
+                let found =
+                    starts.found_by(&says, &task.stream(), Vec::new(), &mut rng, &Services::none()).unwrap();
                 assert_eq!(found, expected);
             });
         }
         with(&values, 1, &Plain::Sum, 4, 2, |starts| {
             let mut rng = ChaCha8Rng::seed_from_u64(1);
-            let found = starts.found_by(&says, &task.stream(), &mut rng, &Services::none()).unwrap();
+            let found = starts.found_by(&says, &task.stream(), Vec::new(), &mut rng, &Services::none()).unwrap();
             assert!(found[..2] == [2.0, 9.0] && found.len() == 4);
             let short = Says(Sets::singletons(&[0]));
-            let error = starts.found_by(&short, &task.stream(), &mut rng, &Services::none()).unwrap_err();
+            let error =
+                starts.found_by(&short, &task.stream(), Vec::new(), &mut rng, &Services::none()).unwrap_err();
             assert_eq!(error.to_string(), "`init`: the clusterer did not give every example a set");
         });
+    }
+
+    #[test]
+    fn singletons_with_names_come_first_in_the_place_of_what_was_found() {
+        let values = [1.0, 3.0, 10.0, 100.0, 7.0, 8.0];
+        let embeddings = Embeddings::new(&values, 1);
+        // The names 0 and 2 are known, and 1 is not in the sample, as far as the clusterer can tell.
+        let seeds = Sets::from_iter([vec![2], vec![], vec![0], vec![], vec![], vec![]]);
+        let task = Task { composer: Some(&Plain::Sum), seeds: Some(&seeds), ..Task::new(embeddings) };
+        let begin = |says: &Says| {
+            with(&values, 1, &Plain::Sum, 4, 1, |starts| {
+                let (mut rng, named) = (ChaCha8Rng::seed_from_u64(1), vec![11.0, 99.0, 2.5]);
+                starts.found_by(says, &task.stream(), named, &mut rng, &Services::none()).unwrap()
+            })
+        };
+        let keeps = Says(Sets::singletons(&[1, 1, 0, 3, 2, 2]));
+        assert_eq!(begin(&keeps), [10.0, 99.0, 2.0, 7.5]);
+        let other = Says(Sets::singletons(&[0, 0, 1, 3, 2, 2]));
+        assert_eq!(begin(&other), [11.0, 99.0, 2.5, 7.5]);
     }
 }

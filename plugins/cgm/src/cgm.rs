@@ -5,6 +5,7 @@ use compflow_api::{
     Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::counting;
+use compflow_kernels::known::{self, Known};
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
@@ -35,7 +36,8 @@ impl Component for Cgm {
     const NAME: &'static str = "cgm";
     const SUMMARY: &'static str =
         "compositional Gaussian mixture: singletons, unions around their compositions, one shape";
-    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::ASSIGNS_NONE).and(Flags::USES_WEIGHTS);
+    const FLAGS: Flags =
+        Flags::NEEDS_GRADIENTS.and(Flags::ASSIGNS_NONE).and(Flags::USES_WEIGHTS).and(Flags::USES_SEEDS);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -50,9 +52,9 @@ impl Clusterer for Cgm {
         let Shape { rows, dim, degree } = shape;
         let Params { k, sample, stream, .. } = self.params;
         let sets = counting::compositions(k, degree).unwrap_or(usize::MAX);
-        // The points or a batch of them; of every example a set, a posterior and memberships.
+        // The points or a batch of them; of every example a weight, a set, a posterior and memberships.
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
-        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(4 + degree.min(k) + k));
+        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(5 + degree.min(k) + k));
         let sample = sample.min(rows);
         // Centres, means and sums of all blocks, in f64; a few matrices of p×p.
         let model = sets.saturating_mul(dim).saturating_mul(2 * 24).saturating_add(16 * dim * dim);
@@ -100,6 +102,7 @@ impl Cgm {
         if k > counted {
             return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples")));
         }
+        known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;
         let need = self.memory(Shape { rows: n, dim, degree }, services)?;
         services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
@@ -110,9 +113,21 @@ impl Cgm {
         let model = Model { composer, space: task.space, dim, services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
-        let singletons = starts.found_by(&*self.initial, task, &mut rng, services)?;
-        let data = Data { source: &source, weights, workers: &workers, services };
         let sets = Sets::all_up_to(k, degree);
+        let known = Known::new(task.seeds, &sets)?;
+        let gathered = known.gather(task.rows, weights, &starts, &sets)?;
+        let named = gathered.begin(&starts, &sets, &mut rng)?;
+        let singletons = starts.found_by(&*self.initial, task, named, &mut rng, services)?;
+        let others = known.of_others(weights, n);
+        let data = Data {
+            source: &source,
+            weights,
+            others: others.as_deref(),
+            known: &known,
+            gathered: &gathered,
+            workers: &workers,
+            services,
+        };
         workers.enter(|| {
             let (scatter, mean, examples) = data.scatter()?;
             let setting = Setting {
@@ -169,9 +184,17 @@ impl Cgm {
             let mut out = (Vec::new(), Vec::new(), Vec::new(), 0.0);
             let rows = rows_together(setting.sets.len());
             for (at, chunk) in piece.chunks(rows * dim).enumerate() {
-                let joint = densities.log_joint(&wide(chunk, dim)?);
-                for (row, logs) in (first + at * rows..).zip(joint.outer_iter()) {
-                    let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
+                let mut joint = densities.log_joint(&wide(chunk, dim)?);
+                for (row, mut logs) in (first + at * rows..).zip(joint.outer_iter_mut()) {
+                    let posterior = match data.known.label(row) {
+                        None => Posterior::of(logs.as_slice().unwrap_or(&[])),
+                        Some(set) => {
+                            let known = Posterior::certain(set as usize, logs[set as usize]);
+                            logs.fill(f64::NEG_INFINITY);
+                            logs[set as usize] = known.log_total;
+                            known
+                        }
+                    };
                     out.0.push(posterior.set);
                     out.1.push(posterior.probability());
                     let mut member = vec![0.0; k];

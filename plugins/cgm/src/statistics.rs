@@ -6,6 +6,7 @@
 
 use compflow_api::{BATCH_ROWS, Result, Services};
 use compflow_kernels::assign::{Totals, assign_rows};
+use compflow_kernels::known::{Gathered, Known};
 use compflow_kernels::points::block_rows;
 use compflow_kernels::products::Vectors;
 use compflow_kernels::source::Source;
@@ -85,6 +86,11 @@ pub(crate) struct Data<'a> {
     pub(crate) source: &'a Source<'a>,
     /// How much each example counts.
     pub(crate) weights: Option<&'a [f32]>,
+    /// The same without those whose sets are known.
+    pub(crate) others: Option<&'a [f32]>,
+    /// Whose sets are known, and what they add up to.
+    pub(crate) known: &'a Known,
+    pub(crate) gathered: &'a Gathered,
     pub(crate) workers: &'a Workers,
     pub(crate) services: &'a Services<'a>,
 }
@@ -154,12 +160,17 @@ impl Data<'_> {
                 let (mut totals, mut labels) = (Totals::zero(sets, dim), [0; CHUNK]);
                 for (at, rows) in piece.chunks(CHUNK * dim).enumerate() {
                     let (first, count) = (first + at * CHUNK, rows.len() / dim);
-                    let weights = self.weights.map(|weights| &weights[first..first + count]);
+                    let weights = self.others.map(|weights| &weights[first..first + count]);
                     assign_rows(rows, weights, &vectors, &mut labels[..count], &mut totals);
                 }
                 Ok(Statistics { counts: totals.counts, sums: totals.sums, ..Statistics::zero(0, dim) })
             };
             self.map(sets * dim, work, &mut add)?;
+            if !self.known.is_empty() {
+                let Totals { counts, sums, .. } = &self.gathered.totals;
+                let (counts, sums) = (counts.clone(), sums.clone());
+                total.add(&Statistics { counts, sums, ..Statistics::zero(0, dim) });
+            }
             return Ok(total);
         }
         let densities = Densities::new(mixture, dim)?;
@@ -187,6 +198,11 @@ impl Data<'_> {
         let mut joint = densities.log_joint(&rows);
         for ((number, x), mut logs) in (first..).zip(rows.outer_iter()).zip(joint.outer_iter_mut()) {
             let weight = weight(self.weights, number);
+            if let Some(set) = self.known.label(number) {
+                logs.fill(0.0);
+                logs[set as usize] = weight;
+                continue;
+            }
             let posterior = Posterior::of(logs.as_slice().unwrap_or(&[]));
             let outlier = logs.get(sets).map(|log| log - densities.log_outlier());
             match assignment {
@@ -233,6 +249,13 @@ impl Posterior {
         let shares = logs.iter().map(|log| log - log_best).filter(|log| *log > NOTHING);
         let total: f64 = shares.map(f64::exp).sum();
         Self { set, log_best, log_total: log_best + total.ln() }
+    }
+
+    /// Of an example whose set is known, with its log π·density.
+    pub(crate) fn certain(set: usize, log: f64) -> Self {
+        // However unlikely that is.
+        let log = log.max(f64::MIN);
+        Self { set, log_best: log, log_total: log }
     }
 
     /// The probability of a set with this log π·density.

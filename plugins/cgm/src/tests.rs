@@ -4,6 +4,7 @@ mod hostile;
 mod invariance;
 mod likelihood;
 mod recovery;
+mod seeds;
 
 use compflow_api::{
     Clusterer, Clustering, Embeddings, Normalize, Result, Services, Sets, Singletons, Space, Task,

@@ -15,6 +15,7 @@ use compflow_api::{
     Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::counting;
+use compflow_kernels::known::{self, Known};
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
@@ -52,7 +53,7 @@ register!(clusterer Ckm);
 impl Component for Ckm {
     const NAME: &'static str = "ckm";
     const SUMMARY: &'static str = "compositional k-means: singletons whose compositions are centres too";
-    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::USES_WEIGHTS);
+    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::USES_WEIGHTS).and(Flags::USES_SEEDS);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -70,9 +71,9 @@ impl Clusterer for Ckm {
         let Shape { rows, dim, degree } = shape;
         let Params { k, restarts, sample, stream, .. } = self.params;
         let sets = counting::compositions(k, degree).unwrap_or(usize::MAX);
-        // The points or a batch of them; a label and the returned set of every example.
+        // The points or a batch of them; a label, a weight and the returned set of every example.
         let kept = if stream { BATCH_ROWS.min(rows) } else { rows };
-        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(2 + degree.min(k)));
+        let data = kept.saturating_mul(dim).saturating_add(rows.saturating_mul(3 + degree.min(k)));
         let sample = sample.min(rows).saturating_mul(2 * dim);
         // What swaps know of every example of the sample.
         let sample = sample.saturating_add(self.params.sample.min(rows).saturating_mul(4 + 2 * degree.min(k)));
@@ -107,6 +108,7 @@ impl Ckm {
             let which = if counted < n { " whose weight is not 0" } else { "" };
             return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples{which}")));
         }
+        known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;
         services.require_memory(
             self.memory(Shape { rows: n, dim, degree }, services)?,
@@ -128,13 +130,24 @@ impl Ckm {
             }
         };
         let refine = self.params.refine && self.params.optimizer == Optimizer::Lbfgs && restarts > 1;
-        let made = if refine { restarts_before(restarts, k) } else { restarts };
         let sets = Sets::all_up_to(k, degree);
+        let known = Known::new(task.seeds, &sets)?;
+        let gathered = known.gather(task.rows, task.weights, &starts, &sets)?;
+        let others = known.of_others(task.weights, n);
+        let made = match refine {
+            // Where all begin at what is known of them, every restart is the same.
+            _ if gathered.named() == k && gathered.is_settled() => 1,
+            true => restarts_before(restarts, k),
+            false => restarts,
+        };
         let search = Search {
             source: &source,
             starts: &starts,
             sets: &sets,
             weights: task.weights,
+            others: others.as_deref(),
+            known: &known,
+            gathered: &gathered,
             total: (0..n).map(|row| weights::weight(task.weights, row)).sum(),
             method,
             restarts: made,
@@ -147,10 +160,13 @@ impl Ckm {
             seed: services.seed,
             scatter: OnceLock::new(),
         };
-        let start = |stream: usize, rng: &mut ChaCha8Rng| match (&self.initial, &self.params.init) {
-            (Some(initial), _) if stream == 0 => starts.found_by(&**initial, task, rng, services),
-            (_, Init::Start(Start::Random)) => Ok(starts.random(rng)),
-            _ => starts.plusplus(Vec::new(), rng),
+        let start = |stream: usize, rng: &mut ChaCha8Rng| {
+            let named = gathered.begin(&starts, &sets, rng)?;
+            match (&self.initial, &self.params.init) {
+                (Some(initial), _) if stream == 0 => starts.found_by(&**initial, task, named, rng, services),
+                (_, Init::Start(Start::Random)) => Ok(starts.random(named, rng)),
+                _ => starts.plusplus(named, rng),
+            }
         };
         let best = workers.enter(|| {
             let (best, given_up) = search.best_of(made, start, None)?;
@@ -172,6 +188,9 @@ impl Ckm {
 
     /// Lets newcomers take the place of singletons, as the sample says, and goes on from there with all examples.
     fn swap(&self, search: &Search<'_>, best: Run) -> Result<Run> {
+        if search.gathered.named() == self.params.k {
+            return Ok(best);
+        }
         let swapped = Swaps::new(search).improve(best.singletons.clone())?;
         let text = format!("{} of {} newcomers took the place of a singleton", swapped.taken, swapped.proposed);
         search.starts.model.services.log(Level::Info, text);
@@ -213,8 +232,9 @@ impl Ckm {
             batch.iter().for_each(|&label| counts[label as usize] += 1);
             labels.extend_from_slice(batch);
         })?;
-        let mut names = vec![None; k];
-        let mut singletons = 0;
+        // Those that the user has named have their numbers.
+        let mut singletons = search.gathered.named() as u32;
+        let mut names: Vec<Option<u32>> = (0..k as u32).map(|at| Some(at).filter(|at| *at < singletons)).collect();
         for member in search.sets.iter().zip(&counts).filter(|(_, count)| **count > 0).flat_map(|(set, _)| set) {
             names[*member as usize].get_or_insert_with(|| {
                 singletons += 1;

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use compflow_api::{BATCH_ROWS, Error, Result, Sets};
 use compflow_kernels::assign::{Totals, assign_rows};
 use compflow_kernels::frame::Frame;
+use compflow_kernels::known::{Gathered, Known};
 use compflow_kernels::products::Vectors;
 use compflow_kernels::weights::weight;
 use compflow_kernels::workers::Workers;
@@ -67,6 +68,11 @@ pub(crate) struct Search<'a> {
     pub(crate) sets: &'a Sets,
     /// How much each example counts, unless all count once.
     pub(crate) weights: Option<&'a [f32]>,
+    /// The same without those whose sets are known, which count for nothing here.
+    pub(crate) others: Option<&'a [f32]>,
+    /// Whose sets are known, and what they add up to.
+    pub(crate) known: &'a Known,
+    pub(crate) gathered: &'a Gathered,
     /// The sum of all weights.
     pub(crate) total: f64,
     pub(crate) method: Method,
@@ -234,7 +240,7 @@ impl Search<'_> {
                 let mut labels = [0; CHUNK];
                 for (first, rows) in (first..).step_by(CHUNK).zip(block.chunks(CHUNK * dim)) {
                     let labels = &mut labels[..rows.len() / dim];
-                    let weights = self.weights.map(|weights| &weights[first..][..labels.len()]);
+                    let weights = self.others.map(|weights| &weights[first..][..labels.len()]);
                     for (centres, partial) in centres.iter().zip(&mut partial) {
                         assign_rows(rows, weights, centres, labels, partial);
                     }
@@ -255,7 +261,10 @@ impl Search<'_> {
             }
             Ok(())
         })?;
-        for (run, totals) in running.iter_mut().zip(totals) {
+        for (run, mut totals) in running.iter_mut().zip(totals) {
+            if !self.known.is_empty() {
+                totals.add(&self.gathered.totals);
+            }
             run.totals = totals;
         }
         Ok(*self.scatter.get_or_init(|| sum))
@@ -370,13 +379,15 @@ impl Search<'_> {
     pub(crate) fn labels(&self, run: &Run, mut each: impl FnMut(&[u32])) -> Result<()> {
         let dim = self.source.dim();
         let centres = Vectors::new(&self.source.frame.prepared(&run.centres), dim);
-        let mut labels = vec![0; BATCH_ROWS];
+        let (mut labels, mut before) = (vec![0; BATCH_ROWS], 0);
         self.source.pass(&mut |batch| {
             let labels = &mut labels[..batch.len() / dim];
             self.workers.map(batch.chunks(BLOCK * dim).zip(labels.chunks_mut(BLOCK)), |(rows, labels)| {
                 assign_rows(rows, None, &centres, labels, &mut Totals::zero(self.sets.len(), dim));
                 Ok(())
             })?;
+            self.known.within(before, labels.len()).for_each(|(at, label)| labels[at] = label);
+            before += labels.len();
             each(labels);
             Ok(())
         })

@@ -19,6 +19,8 @@
 //!
 //! # What it replaces
 //!
+//! No singleton that the user has named. Examples whose sets are known stay where they are and draw nobody.
+//!
 //! [`Spares`] tell at once what the SSD would be without each of the singletons. If it is lower for one of them, that one
 //! goes, all singletons alternate a few times, and the swap stands if the SSD did fall. After several proposals in a row
 //! that brought nothing, swaps are followed that raise the SSD at first by up to [`DARING`]: where several singletons are
@@ -27,6 +29,8 @@
 //!
 //! All of this looks at the sample only, and costs (k + d - 1 over d - 1)·p per example and proposal, about 2/k of an
 //! assignment. Fränti, "Efficiency of random swap clustering", Journal of Big Data 5, 2018, doi:10.1186/s40537-018-0122-y.
+
+use std::collections::BTreeMap;
 
 use compflow_api::{Error, Result, Sets};
 use compflow_kernels::lbfgs::{self, Limits};
@@ -65,6 +69,8 @@ pub(crate) struct Swaps<'a> {
     partners: Sets,
     /// The same with the newcomer, whose number is k.
     joined: Sets,
+    /// The examples of the sample whose sets are known, by their place in it.
+    known: BTreeMap<usize, u32>,
 }
 
 /// Singletons and what they explain of the sample.
@@ -97,7 +103,9 @@ impl<'a> Swaps<'a> {
             Sets::all_up_to(k, degree - 1).iter().for_each(|set| partners.push(set));
         }
         let joined = partners.iter().map(|set| [set, &[k as u32]].concat()).collect();
-        Self { search, points, partners, joined }
+        let known = sample.numbers.iter().map(|&row| search.known.label(row)).enumerate();
+        let known = known.filter_map(|(at, label)| Some((at, label?))).collect();
+        Self { search, points, partners, joined, known }
     }
 
     /// Proposals that must have failed in a row before something changes: one for every singleton that may be missing.
@@ -146,7 +154,7 @@ impl<'a> Swaps<'a> {
         }
         let ssds =
             local.spares.swapped(self.search.sets, &beside, &self.partners, &self.points, self.search.starts.k);
-        let lowest = ssds.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        let lowest = ssds.iter().enumerate().skip(self.search.gathered.named()).min_by(|a, b| a.1.total_cmp(b.1));
         let Some((goes, _)) = lowest.filter(|(_, ssd)| **ssd < first * limit) else { return Ok(None) };
         let mut singletons = local.singletons.clone();
         singletons[goes * dim..][..dim].copy_from_slice(&newcomer);
@@ -156,7 +164,10 @@ impl<'a> Swaps<'a> {
     fn local(&self, singletons: Vec<f32>) -> Result<Local> {
         let (sets, model) = (self.search.sets, self.search.starts.model);
         let centres = self.search.source.frame.prepared(&model.centres(&singletons, sets)?);
-        let spares = Spares::find(&self.points, &centres, sets, self.search.workers, model.services)?;
+        let mut spares = Spares::find(&self.points, &centres, sets, self.search.workers, model.services)?;
+        for (&row, &label) in &self.known {
+            spares.fix(&self.points, row, label, &centres[label as usize * model.dim..][..model.dim]);
+        }
         let ssd = spares.sum(&self.points);
         Ok(Local { singletons, spares, ssd })
     }
@@ -166,7 +177,9 @@ impl<'a> Swaps<'a> {
         let model = self.search.starts.model;
         let rows = [&local.singletons[..], newcomer].concat();
         let centres = self.search.source.frame.prepared(&model.centres(&rows, &self.joined)?);
-        Spares::find(&self.points, &centres, &self.partners, self.search.workers, model.services)
+        let mut found = Spares::find(&self.points, &centres, &self.partners, self.search.workers, model.services)?;
+        self.known.keys().for_each(|&row| found.exclude(row));
+        Ok(found)
     }
 
     /// Lets all singletons descend and examples choose anew, by turns, for as long as the SSD may come below `limit` if it
@@ -235,6 +248,9 @@ impl<'a> Swaps<'a> {
         let total: f64 = (0..n).map(|row| weight(weights, row)).sum();
         let mean = local.ssd / total;
         let excess = |(row, &distance): (usize, &f32)| {
+            if self.known.contains_key(&row) {
+                return 0.0;
+            }
             let excess = (f64::from(distance) / mean - 1.0).max(0.0);
             (weight(weights, row) * excess * excess) as f32
         };
@@ -265,10 +281,11 @@ impl<'a> Swaps<'a> {
         let (starts, frame) = (self.search.starts, &self.search.source.frame);
         let (model, k, sample) = (starts.model, starts.k as u32, starts.sample);
         let (dim, n) = (model.dim, local.spares.distances.len());
-        let looked = match n > LOOK {
+        let mut looked = match n > LOOK {
             true => rand::seq::index::sample(rng, n, LOOK).into_vec(),
             false => (0..n).collect(),
         };
+        looked.retain(|row| !self.known.contains_key(row));
         let points: Vec<f32> =
             looked.iter().flat_map(|&row| &sample.points[row * dim..][..dim]).copied().collect();
         let points = Weighted::new(&points, None, dim);

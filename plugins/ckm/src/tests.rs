@@ -5,6 +5,7 @@ mod invariance;
 mod many;
 mod recovery;
 mod refusal;
+mod seeds;
 mod weights;
 
 use compflow_api::{

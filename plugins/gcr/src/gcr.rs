@@ -42,7 +42,7 @@ register!(clusterer Gcr);
 impl Component for Gcr {
     const NAME: &'static str = "gcr";
     const SUMMARY: &'static str = "greedy compositional reassignment of another clusterer's clusters";
-    const FLAGS: Flags = Flags::NEEDS_COMPOSER;
+    const FLAGS: Flags = Flags::NEEDS_COMPOSER.and(Flags::USES_SEEDS);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -109,7 +109,7 @@ impl Clusterer for Gcr {
             .base
             .cluster(&Task { space, ..*task }, services)
             .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
-        let clusters = Preliminary::new(task.embeddings, &found.assignments);
+        let clusters = Preliminary::new(task.embeddings, &found.assignments, task.seeds);
         let k = clusters.k();
         let possible = self.possible(degree, k, services);
         let means = Embeddings::new(&clusters.means, dim);
@@ -138,18 +138,35 @@ impl Gcr {
         let nearest = compositions.nearest(services)?;
         let (threshold, null) = self.threshold(compositions, &nearest, services)?;
         let limit = Limit { threshold, inclusive: self.inclusive };
+        let possible = |limit: Limit| -> Result<Vec<Vec<Near>>> {
+            let mut within = compositions.within(limit, services)?;
+            for (cluster, list) in within.iter_mut().enumerate() {
+                list.retain(|near| clusters.may_become(cluster, members(near.set)));
+            }
+            Ok(within)
+        };
         let chosen = match self.method {
             Method::Search => {
                 let squared = |distance: f64| match compositions.distance() {
                     Distance::SqEuclidean => distance,
                     Distance::Euclidean => distance * distance,
                 };
-                let candidates = self.candidates(compositions, limit, squared, services)?;
+                let mut candidates = self.candidates(compositions, limit, squared, services)?;
+                for (cluster, list) in candidates.iter_mut().enumerate() {
+                    list.retain(|(_, near)| clusters.may_become(cluster, members(near.set)));
+                }
                 search::reassign(&candidates, members, squared(threshold), services)?
             }
-            Method::Greedy => greedy::reassign(&nearest, members, limit, self.on_conflict),
+            Method::Greedy if clusters.known.iter().all(Option::is_none) => {
+                greedy::reassign(&nearest, members, limit, self.on_conflict)
+            }
+            Method::Greedy => {
+                let nearest = |list: Vec<Near>| list.into_iter().min_by(|a, b| a.distance.total_cmp(&b.distance));
+                let nearest: Vec<Option<Near>> = possible(limit)?.into_iter().map(nearest).collect();
+                greedy::reassign(&nearest, members, limit, self.on_conflict)
+            }
             Method::Exhaustive => {
-                let candidates = compositions.within(limit, services)?;
+                let candidates = possible(limit)?;
                 let gain =
                     |cluster: usize, near: &Near| clusters.sizes[cluster] as f64 * (threshold - near.distance);
                 exhaustive::reassign(&candidates, members, gain, services)?

@@ -86,6 +86,7 @@ mod compositions;
 mod exhaustive;
 mod gcr;
 mod greedy;
+mod known;
 mod maps;
 mod null;
 mod params;

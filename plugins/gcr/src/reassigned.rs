@@ -1,5 +1,7 @@
 //! What was decided about the preliminary clusters, and the result that follows from it.
 
+use std::collections::HashMap;
+
 use compflow_api::{Clustering, Column, Diagnostics, Embeddings, Result, Services, Sets, Singletons, Table, Task};
 
 use crate::compositions::Near;
@@ -74,8 +76,40 @@ impl Reassigned {
         std::iter::once(alone).chain(gains).collect()
     }
 
+    /// Where sets lie that occur: where the composer says, or at the mean of its examples if a member of it has no vector.
+    fn centroids(
+        &self,
+        task: &Task<'_>,
+        clusters: &Preliminary,
+        sets: &Sets,
+        singletons: &Singletons,
+        services: &Services<'_>,
+    ) -> Result<Vec<f32>> {
+        let dim = task.embeddings.dim();
+        let places: HashMap<u32, u32> = singletons.numbers.iter().copied().zip(0..).collect();
+        let placed =
+            |set: &[u32]| set.iter().map(|member| places.get(member).copied()).collect::<Option<Vec<u32>>>();
+        let composed: Sets = sets.iter().filter_map(placed).collect();
+        let composed = task.compose_sets(Embeddings::new(&singletons.vectors, dim), &composed, services)?;
+        let mut composed = composed.chunks_exact(dim);
+        let mut centroids = Vec::with_capacity(sets.len() * dim);
+        for set in sets.iter() {
+            match placed(set) {
+                Some(_) => centroids.extend(composed.next().into_iter().flatten()),
+                None => {
+                    let of_set = (0..clusters.k()).filter(|&at| clusters.known[at].as_deref() == Some(set));
+                    let mut mean = clusters.mean(of_set, dim);
+                    task.space.enter(&mut mean, dim);
+                    centroids.extend(mean);
+                }
+            }
+        }
+        Ok(centroids)
+    }
+
     /// Numbers the clusters that are left, and then the others, in the order of their first examples, which is also the
-    /// host's: so the numbers in the column `base` are those of the result.
+    /// host's: so the numbers in the column `base` are those of the result. Singletons with names come first and have the
+    /// numbers of the names; one that is known in unions only has no cluster, and no vector.
     pub(crate) fn result(
         &self,
         task: &Task<'_>,
@@ -86,19 +120,32 @@ impl Reassigned {
     ) -> Result<Clustering> {
         let (k, dim, chosen) = (clusters.k(), task.embeddings.dim(), &self.chosen);
         let trace = self.trace(&clusters.sizes);
-        let (mut alone, others): (Vec<usize>, Vec<usize>) = (0..k).partition(|&cluster| chosen[cluster].is_none());
+        let known = |cluster: usize| clusters.known[cluster].as_deref();
+        let is_alone =
+            |cluster: usize| chosen[cluster].is_none() && known(cluster).is_none_or(|set| set.len() == 1);
+        let (mut alone, others): (Vec<usize>, Vec<usize>) = (0..k).partition(|&cluster| is_alone(cluster));
         // The preliminary clusters that each of these consists of, itself the first.
         let parts = |cluster: usize| {
             let merged =
                 others.iter().copied().filter(move |&other| chosen[other].is_some_and(|near| near.set == cluster));
             std::iter::once(cluster).chain(merged)
         };
-        alone.sort_by_cached_key(|&cluster| parts(cluster).min());
+        // Those with names come first, as false is less.
+        alone.sort_by_cached_key(|&cluster| (known(cluster).is_none(), known(cluster), parts(cluster).min()));
         let mut numbers = vec![0; k];
-        alone.iter().chain(&others).zip(0..).for_each(|(&cluster, number)| numbers[cluster] = number);
+        let mut next = task.named() as u32;
+        for &cluster in alone.iter().chain(&others) {
+            numbers[cluster] = match known(cluster) {
+                Some(&[named]) => named,
+                _ => {
+                    next += 1;
+                    next - 1
+                }
+            };
+        }
         let set = |cluster: usize| -> Vec<u32> {
             match chosen[cluster] {
-                None => vec![numbers[cluster]],
+                None => known(cluster).map_or_else(|| vec![numbers[cluster]], <[u32]>::to_vec),
                 Some(near) => {
                     let mut members: Vec<u32> =
                         sets[near.set].iter().map(|&member| numbers[member as usize]).collect();
@@ -113,8 +160,10 @@ impl Reassigned {
         occurring.dedup();
         let occurring = Sets::from_iter(occurring);
         let means: Vec<f32> = alone.iter().flat_map(|&cluster| clusters.mean(parts(cluster), dim)).collect();
-        let centroids = task.compose_sets(Embeddings::new(&means, dim), &occurring, services)?;
-        let single = base.assignments.iter().all(|set| set.len() <= 1);
+        let singletons =
+            Singletons { numbers: alone.iter().map(|&cluster| numbers[cluster]).collect(), vectors: means };
+        let centroids = self.centroids(task, clusters, &occurring, &singletons, services)?;
+        let single = task.named() == 0 && base.assignments.iter().all(|set| set.len() <= 1);
         let column: Sets = match single {
             true => {
                 clusters.labels.iter().map(|label| Vec::from_iter(label.map(|at| numbers[at as usize]))).collect()
@@ -134,7 +183,7 @@ impl Reassigned {
             clusters: occurring,
             centroids,
             extra: with_columns_of_the_base(("base".to_owned(), Column::Sets(column)), base.extra),
-            singletons: Singletons { numbers: (0..alone.len() as u32).collect(), vectors: means },
+            singletons,
             scalars,
             resolved: resolved.collect(),
             diagnostics: Diagnostics {

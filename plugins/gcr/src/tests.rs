@@ -5,6 +5,7 @@ mod invariance;
 mod presets;
 mod reassignment;
 mod refusal;
+mod seeds;
 
 use compflow_api::{
     Clusterer, Clustering, Code, Column, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Kind,
@@ -25,11 +26,12 @@ struct Run<'a> {
     space: Space,
     composer: &'a str,
     seed: u64,
+    seeds: Option<&'a Sets>,
 }
 
 impl<'a> Run<'a> {
     fn new(values: &'a [f32], dim: usize) -> Self {
-        Self { values, dim, degree: 2, space: Space::default(), composer: "max", seed: 0 }
+        Self { values, dim, degree: 2, space: Space::default(), composer: "max", seed: 0, seeds: None }
     }
 
     fn on(&self, sets: &[Vec<u32>], mut params: Value) -> Result<Clustering> {
@@ -43,6 +45,7 @@ impl<'a> Run<'a> {
             degree: self.degree,
             space: self.space,
             composer: Some(&composer),
+            seeds: self.seeds,
             ..Task::new(Embeddings::new(self.values, self.dim))
         };
         gcr.cluster(&task, &services)

@@ -190,10 +190,15 @@ impl Disturbed {
         for (field, column) in table.schema().fields().iter().zip(table.columns()) {
             let column = match (field.name().as_str(), self.params.outliers > 0.0) {
                 ("truth", true) => emptied(&take(&sets(column)?, &rows, None)?, &kept)?,
+                ("seed", true) => forgotten(&take(column, &rows, None)?, &kept)?,
                 ("embedding", true) => self.replaced(&take(column, &rows, None)?, &kept, seed)?,
                 _ => take(column, &rows, None)?,
             };
-            fields.push(Field::new(field.name(), column.data_type().clone(), field.is_nullable()));
+            fields.push(Field::new(
+                field.name(),
+                column.data_type().clone(),
+                field.is_nullable() || column.null_count() > 0,
+            ));
             columns.push(column);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(kept.len()));
@@ -323,6 +328,12 @@ fn emptied(sets: &ArrayRef, kept: &[Kept]) -> Result<ArrayRef> {
     let empty = ListArray::try_new(item.clone(), OffsetBuffer::from_lengths([0]), nothing, None)?;
     let mask: BooleanArray = kept.iter().map(|kept| Some(kept.outlier)).collect();
     Ok(zip(&mask, &Scalar::new(empty), sets)?)
+}
+
+/// Known sets with those of outliers null.
+fn forgotten(sets: &ArrayRef, kept: &[Kept]) -> Result<ArrayRef> {
+    let mask: BooleanArray = kept.iter().map(|kept| Some(kept.outlier)).collect();
+    Ok(zip(&mask, &Scalar::new(arrow_array::new_null_array(sets.data_type(), 1)), sets)?)
 }
 
 /// All rows of some sets, such that the first few are equally many of each: the first of every set, the second of

@@ -9,7 +9,9 @@ use crate::abi::*;
 use crate::foreign::borrow_composer;
 use crate::guard::enter;
 use crate::raw::{area, borrow_sets, copy_columns, read_sized, slice, space};
-use crate::{Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Shape, StreamTask, Task};
+use crate::{
+    Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Sets, Shape, StreamTask, Task,
+};
 
 /// The functions of a clusterer.
 pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClustererMethods {
@@ -74,6 +76,11 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
             let composer = composer.as_deref().map(|composer| composer as &dyn Composer);
             let truth = raw.truth.as_ref().map(|raw| borrow_sets(raw)).transpose()?;
             let truth = truth.as_ref();
+            let seeds = raw.seeds.as_ref().map(|raw| borrow_sets(raw)).transpose()?;
+            let seeds = seeds.as_ref();
+            if let Some(given) = seeds.map(Sets::len).filter(|given| *given as u64 != rows) {
+                return Err(Error::new(format!("{given} known sets were given for {rows} examples")));
+            }
             let numbers = |ptr: *const f32| (!ptr.is_null()).then(|| slice(ptr, rows)).transpose();
             let (preferences, weights) = (numbers(raw.preferences)?, numbers(raw.weights)?);
             let columns = &copy_columns(raw.columns, rows)?;
@@ -81,12 +88,14 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
                 if raw.embeddings.is_null() {
                     let pass = raw.pass.ok_or_else(|| Error::new("the task has neither embeddings nor passes"))?;
                     let rows = &CallersRows::new(raw.ctx, pass, rows, raw.dim);
-                    let task = StreamTask { rows, space, degree, composer, truth, preferences, weights, columns };
+                    let task =
+                        StreamTask { rows, space, degree, composer, truth, preferences, weights, seeds, columns };
                     return clusterer.cluster_stream(&task, services);
                 }
                 let values = slice(raw.embeddings, area(rows, raw.dim)?)?;
                 let embeddings = Embeddings::new(values, raw.dim as usize);
-                let task = Task { embeddings, space, degree, composer, truth, preferences, weights, columns };
+                let task =
+                    Task { embeddings, space, degree, composer, truth, preferences, weights, seeds, columns };
                 clusterer.cluster(&task, services)
             })?;
             hand_back(found, out)

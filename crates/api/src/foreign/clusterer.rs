@@ -24,6 +24,7 @@ impl ForeignClusterer {
             ("preferences", task.preferences.map(<[f32]>::len)),
             ("weights", task.weights.map(<[f32]>::len)),
             ("true sets", task.truth.map(Sets::len)),
+            ("known sets", task.seeds.map(Sets::len)),
             ("values of a further column", task.columns.first().map(|(_, column)| column.len())),
         ];
         for (what, given) in counts {
@@ -32,7 +33,7 @@ impl ForeignClusterer {
             }
         }
         let composer = lend_composer(task.composer)?;
-        let truth = task.truth.map(lend_sets);
+        let (truth, seeds) = (task.truth.map(lend_sets), task.seeds.map(lend_sets));
         let columns = lend_columns(task.columns)?;
         let examples = Examples::new(task.rows);
         let pointer = |numbers: Option<&[f32]>| numbers.map_or(std::ptr::null(), <[f32]>::as_ptr);
@@ -51,6 +52,7 @@ impl ForeignClusterer {
             columns: columns.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
             ctx: std::ptr::from_ref(&examples).cast_mut().cast(),
             pass: Some(on_pass),
+            seeds: seeds.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
         };
         let cluster = required(self.methods.cluster, "cluster")?;
         let mut out = RawClustering::empty();
@@ -58,10 +60,13 @@ impl ForeignClusterer {
             // SAFETY: the arguments are as `RawClustererMethods::cluster` says.
             unsafe { cluster(self.instance.raw, &raw, host, &mut out) }
         })?;
-        let none_allowed = self.instance.flags()?.contains(Flags::ASSIGNS_NONE);
+        let flags = self.instance.flags()?;
+        let none_allowed = flags.contains(Flags::ASSIGNS_NONE);
+        let seeds = task.seeds.filter(|_| flags.contains(Flags::USES_SEEDS));
         let clustering = out.take(rows, services.memory);
         let checked = clustering.and_then(|clustering| {
-            clustering.check_rows(task.rows, task.degree, none_allowed).map(|()| clustering)
+            clustering.check_rows(task.rows, task.degree, none_allowed)?;
+            seeds.map_or(Ok(()), |seeds| clustering.check_seeds(seeds)).map(|()| clustering)
         });
         checked.map_err(|error| error.context(IMPOSSIBLE))
     }

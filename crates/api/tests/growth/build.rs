@@ -86,6 +86,8 @@ pub(crate) struct Built {
     pub(crate) grown: Vec<(String, usize)>,
     /// All structures, by 64 bytes.
     pub(crate) all: usize,
+    /// None, with the header of the first release.
+    pub(crate) first: usize,
 }
 
 /// All libraries, as addresses of their descriptors.
@@ -99,7 +101,9 @@ pub(crate) fn built() -> &'static Built {
         let build = |folder_name: &str, grown: &[&str], field: &str| {
             open(&compile(&folder.path().join(folder_name), &grow(&header, grown, field))) as usize
         };
+        let first = std::fs::read_to_string(manifest().join("tests/frozen/compflow-1.h")).unwrap();
         Built {
+            first: open(&compile(&folder.path().join("first"), &grow(&first, &[], ""))) as usize,
             plain: build("plain", &[], ""),
             grown: names
                 .iter()

@@ -200,19 +200,30 @@ static double further(const CompflowTable *columns) {
   return columns ? (double)(100 * columns->array.n_children + columns->array.length) : 0;
 }
 
+/* How many members known sets have; -1 if there are none, or none that this library knows of. */
+static double seeds(const CompflowTask *task) {
+#ifdef COMPFLOW_USES_SEEDS
+  if (COMPFLOW_HAS(task, CompflowTask, seeds) && task->seeds) return (double)task->seeds->offsets[task->seeds->len];
+#endif
+  (void)task;
+  return -1;
+}
+
 static int fill(const CompflowTask *task, const Seen *seen, CompflowClustering *found) {
   static const uint64_t BEGINS[] = {0, 1, 2}, EXEMPLARS_BEGIN[] = {0, 1, 2};
   static const uint32_t NUMBERS[] = {0, 1}, EXEMPLARS[] = {1, 0};
   static const float CENTROIDS[] = {0.5F, 1.5F, 2.5F, 3.5F};
   const double trace[] = {9, 8, NAN};
   const CompflowStr names[] = {COMPFLOW_TEXT("sum"),       COMPFLOW_TEXT("further"), COMPFLOW_TEXT("weights"),
-                               COMPFLOW_TEXT("preferences"), COMPFLOW_TEXT("truth"),   COMPFLOW_TEXT("space")};
+                               COMPFLOW_TEXT("preferences"), COMPFLOW_TEXT("truth"),   COMPFLOW_TEXT("space"),
+                               COMPFLOW_TEXT("seeds")};
   const double scalars[] = {seen->sum,
                             further(task->columns),
                             task->weights ? (double)task->weights[task->rows - 1] : -1,
                             task->preferences ? (double)task->preferences[0] : -1,
                             task->truth ? (double)task->truth->offsets[task->truth->len] : -1,
-                            (double)(100 * task->degree + 10 * task->normalize + task->distance)};
+                            (double)(100 * task->degree + 10 * task->normalize + task->distance),
+                            seeds(task)};
   const CompflowStr settled[] = {COMPFLOW_TEXT("threshold")}, values[] = {COMPFLOW_TEXT("0.25")};
   uint64_t *offsets = compflow_alloc(task->rows + 1, sizeof *offsets);
   float *memberships = compflow_alloc(task->rows, 2 * sizeof *memberships);
@@ -236,7 +247,7 @@ static int fill(const CompflowTask *task, const Seen *seen, CompflowClustering *
   if (!problem) problem = compflow_table_vectors(&found->clusters, "centroid", task->dim, CENTROIDS);
   if (!problem) problem = compflow_table_begin(&found->trace, 3, 1);
   if (!problem) problem = compflow_table_doubles(&found->trace, "objective", trace);
-  if (!problem) problem = compflow_table_begin(&found->scalars, 6, 2);
+  if (!problem) problem = compflow_table_begin(&found->scalars, 7, 2);
   if (!problem) problem = compflow_table_texts(&found->scalars, "name", names);
   if (!problem) problem = compflow_table_doubles(&found->scalars, "value", scalars);
   if (!problem) problem = compflow_table_begin(&found->resolved, 1, 2);

@@ -11,6 +11,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use compflow_api::{BatchReader, Column, Sets, Table};
 
+use super::seeds::{SeedRows, Seeds};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::files::{hash_parts, human_bytes};
@@ -41,6 +42,8 @@ pub struct Trial {
     pub preferences: Option<Vec<f32>>,
     /// How much each example counts, if the source says so.
     pub weights: Option<Vec<f32>>,
+    /// The sets that are known beforehand, if there are any.
+    pub seeds: Option<Seeds>,
     /// The further columns that components asked for, by the source's names.
     pub columns: Table,
     /// One for each example.
@@ -51,6 +54,8 @@ pub struct Trial {
     pub(crate) numbers_key: String,
     /// Hash of the true sets.
     pub(crate) truth_key: String,
+    /// Hash of the known sets, without their names; empty if there are none.
+    pub(crate) seeds_key: String,
     /// Whether somebody has written into what components are only lent.
     pub(crate) damaged: AtomicBool,
 }
@@ -62,6 +67,16 @@ pub enum Ids {
     Numbers(Vec<i64>),
     /// All are texts.
     Texts(Vec<String>),
+}
+
+impl Ids {
+    /// One of them, for people.
+    pub(crate) fn shown(&self, at: usize) -> String {
+        match self {
+            Self::Numbers(ids) => ids[at].to_string(),
+            Self::Texts(ids) => ids[at].clone(),
+        }
+    }
 }
 
 impl Trial {
@@ -89,6 +104,7 @@ impl Trial {
             && content_key(blake3::Hasher::new(), self.preferences.as_deref(), self.weights.as_deref())
                 == self.numbers_key
             && self.truth.as_ref().map(truth_key).unwrap_or_default() == self.truth_key
+            && self.seeds.as_ref().map(|seeds| seeds.keys().0).unwrap_or_default() == self.seeds_key
     }
 
     /// Hash of a column that a component asked for; `None` if it was not read.
@@ -129,8 +145,9 @@ fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>, weig
 fn dataset_key(dim: usize, classes: &[String], trials: &[Trial]) -> String {
     let mut parts = vec![dim.to_string()];
     parts.extend_from_slice(classes);
-    for Trial { number, ids, key, truth_key, .. } in trials {
+    for Trial { number, ids, key, truth_key, seeds, .. } in trials {
         parts.extend([number.to_string(), key.clone(), truth_key.clone()]);
+        parts.extend(seeds.as_ref().map(Seeds::keys).into_iter().flat_map(|(sets, names)| [sets, names]));
         parts.push(match ids {
             Ids::Numbers(ids) => hash_parts(std::iter::once(bytemuck::cast_slice(ids))),
             Ids::Texts(ids) => hash_parts(ids.iter().map(String::as_bytes)),
@@ -165,6 +182,7 @@ pub(crate) struct Builder {
     ids: Option<Labels>,
     preferences: Option<Vec<f32>>,
     weights: Option<Vec<f32>>,
+    seeds: Option<SeedRows>,
     /// Further columns, by the source's names.
     further: Table,
     /// Which columns the first file had; the others must have the same.
@@ -185,14 +203,14 @@ struct TrialRows {
 
 /// Values that are all numbers or all texts.
 #[derive(Debug)]
-enum Values {
+pub(super) enum Values {
     Numbers(Vec<i64>),
     Texts(Vec<String>),
 }
 
 /// A set of values per row.
 #[derive(Debug)]
-struct Labels {
+pub(super) struct Labels {
     offsets: Vec<u64>,
     values: Values,
 }
@@ -258,6 +276,9 @@ impl Builder {
             }
             self.weights.get_or_insert_default().extend(weights);
         }
+        if let Some(column) = batch.column_by_name("seed") {
+            self.seeds.get_or_insert_default().append(column, first_row, self.rows)?;
+        }
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
             if let Some(name) = field.name().strip_prefix(FURTHER) {
                 append_further(&mut self.further, name, column, first_row)?;
@@ -275,6 +296,9 @@ impl Builder {
                     "the embeddings take more than the memory budget of {}; see --memory, or `stream = true` of `ckm`",
                     human_bytes(self.memory)
                 )));
+            }
+            if let Some(seeds) = &mut self.seeds {
+                seeds.place(values.values(), dim, self.rows);
             }
             // Rows of one trial usually come together, so they are copied together.
             let mut row = 0;
@@ -299,12 +323,13 @@ impl Builder {
     /// The trials, by number.
     ///
     /// # Errors
-    /// If there are no rows, or a trial has an identifier twice.
+    /// If there are no rows, or a trial has an identifier twice, or known sets that contradict each other.
     pub(crate) fn finish(self) -> Result<Dataset> {
         if self.rows == 0 {
             return Err(Error::data("there are no rows"));
         }
         let (truth, classes) = self.truth.map(Labels::number).unzip();
+        let seeds = self.seeds.and_then(SeedRows::number);
         let mut trials = Vec::new();
         for (number, TrialRows { embeddings, hasher, rows }) in self.trials {
             let ids = match &self.ids {
@@ -327,22 +352,26 @@ impl Builder {
                 self.preferences.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
             let weights: Option<Vec<f32>> =
                 self.weights.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
+            let seeds = seeds.as_ref().map(|known| known.of_trial(&rows, number)).transpose()?.flatten();
             let columns =
                 self.further.iter().map(|(name, column)| (name.clone(), select_rows(column, &rows))).collect();
             let key = content_key(hasher, preferences.as_deref(), weights.as_deref());
             let numbers_key = content_key(blake3::Hasher::new(), preferences.as_deref(), weights.as_deref());
             let truth_key = truth.as_ref().map(truth_key).unwrap_or_default();
+            let seeds_key = seeds.as_ref().map(|seeds: &Seeds| seeds.keys().0).unwrap_or_default();
             trials.push(Trial {
                 number,
                 embeddings,
                 truth,
                 preferences,
                 weights,
+                seeds,
                 columns,
                 ids,
                 key,
                 numbers_key,
                 truth_key,
+                seeds_key,
                 damaged: AtomicBool::new(false),
             });
         }
@@ -521,7 +550,7 @@ fn numbers_of(column: &ArrayRef, what: &str, first_row: usize) -> Result<Vec<f32
 }
 
 /// The values of a list column, without those that no row refers to, and every row's number of values.
-fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+pub(super) fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
     fn of_offsets<O: arrow_array::OffsetSizeTrait>(
         list: &arrow_array::GenericListArray<O>,
     ) -> (ArrayRef, Vec<usize>) {
@@ -552,7 +581,12 @@ fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 
 impl Labels {
     /// Appends a column of values, or of lists of values.
-    fn append(labels: &mut Option<Self>, column: &ArrayRef, what: &str, first_row: usize) -> Result<()> {
+    pub(super) fn append(
+        labels: &mut Option<Self>,
+        column: &ArrayRef,
+        what: &str,
+        first_row: usize,
+    ) -> Result<()> {
         if let Some(row) = (0..column.len()).find(|&row| column.is_null(row)) {
             return Err(Error::data(format!("row {}: the {what} is null", first_row + row)));
         }
@@ -608,7 +642,7 @@ impl Labels {
     }
 
     /// Numbers the distinct values in their order; also says what they are.
-    fn number(self) -> (Sets, Vec<String>) {
+    pub(super) fn number(self) -> (Sets, Vec<String>) {
         fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u64]) -> (Sets, Vec<String>) {
             let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
             distinct.sort();

@@ -23,7 +23,7 @@ pub const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 /// `[[evaluator]]`.
 pub const EVALUATOR_KEYS: &[&str] = &["use", "params"];
 /// `columns` of `[[data]]`.
-pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference", "weight"];
+pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference", "weight", "seed"];
 /// `space`.
 pub const SPACE_KEYS: &[&str] = &["normalize", "distance"];
 /// `[tune]`.

@@ -6,7 +6,7 @@ use compflow_api::Flags;
 
 use super::seed::derive_seed;
 use super::{Plan, Variant};
-use crate::data::Trial;
+use crate::data::{Seeds, Trial};
 use crate::files::hash_parts;
 
 /// What numbers clusters and takes distances: another version may do it in another way.
@@ -35,6 +35,12 @@ impl Cell {
         &plan.clusterers[self.clusterer].variants[self.variant]
     }
 
+    /// The known sets of its trial, if its clusterer keeps to them.
+    pub(crate) fn seeds<'p>(&self, plan: &'p Plan) -> Option<&'p Seeds> {
+        let heeded = self.variant(plan).recipe.flags.contains(Flags::USES_SEEDS);
+        self.trial(plan).seeds.as_ref().filter(|_| heeded)
+    }
+
     /// The name in tables.
     pub(crate) fn label<'p>(&self, plan: &'p Plan) -> &'p str {
         if self.settled { &plan.clusterers[self.clusterer].name } else { &self.variant(plan).label }
@@ -54,7 +60,9 @@ impl Cell {
         let trial = self.trial(plan);
         let truth = if clusterer.flags.contains(Flags::NEEDS_TRUTH) { &trial.truth_key } else { "" };
         let composer = setting.composer.as_ref().map_or("", |composer| &composer.recipe.key);
-        let columns = clusterer.columns.iter().flat_map(|name| trial.column_key(name)).collect::<String>();
+        let seeds = self.seeds(plan).map(|_| trial.seeds_key.clone());
+        let columns = clusterer.columns.iter().flat_map(|name| trial.column_key(name));
+        let columns = columns.chain(seeds).collect::<String>();
         let memberships = if setting.memberships { "memberships" } else { "" };
         let space = format!("{:?}", setting.space);
         let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)];

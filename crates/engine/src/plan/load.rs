@@ -11,7 +11,7 @@ use crate::data::dataset::Keep;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
 use crate::observer::Counted;
-use crate::pipeline::{Data, Pipeline};
+use crate::pipeline::{Columns, Data, Pipeline};
 use crate::plugin::factory::Factory;
 use crate::problem::Problem;
 
@@ -47,7 +47,8 @@ pub(super) fn load(
                 let numbers: usize = dataset.trials.iter().map(|trial| trial.embeddings.len()).sum();
                 memory = memory.saturating_sub(4 * numbers as u64);
                 check_dataset(&dataset, data, checked, factory, &mut problems);
-                warn_of_weights(&dataset, data, checked, factory);
+                check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
+                warn_of_what_is_not_used(&dataset, data, checked, factory);
                 loaded.push(PlannedData {
                     name: data.name.clone(),
                     tunes: data.tunes,
@@ -66,17 +67,42 @@ pub(super) fn load(
     if problems.is_empty() { Ok(loaded) } else { Err(Error::problems(problems, &pipeline.document.sources)) }
 }
 
-/// Weights that a method takes no notice of are worth a word.
-fn warn_of_weights(dataset: &Dataset, data: &Data, checked: &Checked, factory: &Factory) {
-    if dataset.trials.iter().all(|trial| trial.weights.is_none()) {
-        return;
+/// Weights and known sets that a method takes no notice of are worth a word.
+fn warn_of_what_is_not_used(dataset: &Dataset, data: &Data, checked: &Checked, factory: &Factory) {
+    let has = |has: fn(&Trial) -> bool| dataset.trials.iter().any(has);
+    let there = [
+        ("weights", has(|trial| trial.weights.is_some()), Flags::USES_WEIGHTS),
+        ("seeds", has(|trial| trial.seeds.is_some()), Flags::USES_SEEDS),
+    ];
+    for (what, _, flag) in there.into_iter().filter(|(_, there, _)| *there) {
+        let uses = |variant: &Variant| variant.recipe.flags.contains(flag);
+        let others = checked.clusterers.iter().filter(|clusterer| !clusterer.variants.iter().all(uses));
+        let names: Vec<String> = others.map(|clusterer| format!("`{}`", clusterer.name)).collect();
+        if !names.is_empty() {
+            let text = format!("no use of its {what} is made by {}", names.join(", "));
+            factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
+        }
     }
-    let uses = |variant: &Variant| variant.recipe.flags.contains(Flags::USES_WEIGHTS);
-    let others = checked.clusterers.iter().filter(|clusterer| !clusterer.variants.iter().all(uses));
-    let names: Vec<String> = others.map(|clusterer| format!("`{}`", clusterer.name)).collect();
-    if !names.is_empty() {
-        let text = format!("no use of its weights is made by {}", names.join(", "));
-        factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
+}
+
+/// Known sets that no clusterer could keep.
+fn check_seeds(dataset: &Dataset, data: &Data, degree: usize, problems: &mut Vec<Problem>) {
+    for Trial { number, ids, seeds, .. } in &dataset.trials {
+        let Some(seeds) = seeds else { continue };
+        let Some(at) = seeds.sets.iter().position(|set| set.len() > degree) else { continue };
+        let set = &seeds.sets[at];
+        let text = format!(
+            "data `{}`: the seed of example {} in trial {number}, {}, has {} members, more than the degree, {degree}",
+            data.name,
+            ids.shown(at),
+            seeds.shown(set),
+            set.len(),
+        );
+        let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+        let place = columns.into_iter().find(|(key, _)| *key == "seed").map(|(_, (_, origin))| origin);
+        let help = format!("set `degree = {}`, or leave the seed null", set.len());
+        problems.push(Problem::new(place.unwrap_or(&data.origin), text).help(help));
+        return;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
 mod lead;
+mod names;
 mod read;
 mod record;
 mod recorded;

@@ -78,6 +78,8 @@ pub struct TrialAssignments {
     pub ids: Vec<String>,
     /// A set for each example.
     pub sets: Sets,
+    /// What the singletons that occur are called, where sets were known beforehand.
+    pub names: BTreeMap<u32, String>,
 }
 
 impl Results {
@@ -224,7 +226,8 @@ impl Results {
     /// # Errors
     /// If the table is missing or damaged.
     pub fn assignments(&self, data: &str, trial: u32) -> Result<Vec<TrialAssignments>> {
-        Table::open_columns(&self.folder, "assignments", &["data", "trial", "clusterer", "id", "clusters"])?
+        let columns = ["data", "trial", "clusterer", "id", "clusters"];
+        Table::open_columns(&self.folder, "assignments", &columns, &["names"])?
             .read(|frame| read_assignments(frame, data, trial))
     }
 }
@@ -258,18 +261,21 @@ struct Table {
 
 impl Table {
     fn open(folder: &Path, name: &str) -> Result<Self> {
-        Self::open_columns(folder, name, &[])
+        Self::open_columns(folder, name, &[], &[])
     }
 
-    /// Only some columns; none means all.
-    fn open_columns(folder: &Path, name: &str, columns: &[&str]) -> Result<Self> {
+    /// Only some columns, and those of the `optional` ones that there are; none means all.
+    fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
         let path = folder.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(|error| {
             Error::request(format!("{}: {}; has the run finished?", path.display(), plain(&error)))
         })?;
-        let columns = (!columns.is_empty()).then(|| columns.iter().map(|&column| column.to_owned()).collect());
-        let frame =
-            ParquetReader::new(file).with_columns(columns).finish().map_err(|error| damaged(&path, &error))?;
+        let mut reader = ParquetReader::new(file);
+        let known = reader.schema().map_err(|error| damaged(&path, &error))?;
+        let optional = optional.iter().filter(|column| known.contains(column));
+        let columns: Vec<String> = columns.iter().chain(optional).map(|&column| column.to_owned()).collect();
+        let columns = (!columns.is_empty()).then_some(columns);
+        let frame = reader.with_columns(columns).finish().map_err(|error| damaged(&path, &error))?;
         Ok(Self { path, frame })
     }
 
@@ -392,6 +398,7 @@ fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<V
     let (clusterers, clusters) = (frame.column("clusterer")?.str()?, frame.column("clusters")?.list()?);
     let ids = frame.column("id")?.cast(&DataType::String)?;
     let ids = ids.str()?;
+    let called = frame.column("names").ok().map(|names| names.list()).transpose()?;
     let mut found: BTreeMap<usize, TrialAssignments> = BTreeMap::new();
     let mut order: Vec<&str> = Vec::new();
     for (row, (name, number)) in names.iter().zip(trials.iter()).enumerate() {
@@ -407,10 +414,17 @@ fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<V
             clusterer: clusterer.to_owned(),
             ids: Vec::new(),
             sets: Sets::default(),
+            names: BTreeMap::new(),
         });
         let set = clusters.get_as_series(row);
         let set: Vec<u32> =
             set.iter().flat_map(|set| set.u32().into_iter().flat_map(|set| set.iter().flatten())).collect();
+        let called = called.and_then(|called| called.get_as_series(row));
+        let called =
+            called.iter().flat_map(|names| names.str().into_iter().flat_map(|names| names.iter().flatten()));
+        for (member, name) in set.iter().zip(called) {
+            cell.names.entry(*member).or_insert_with(|| name.to_owned());
+        }
         cell.ids.push(ids.get(row).unwrap_or_default().to_owned());
         cell.sets.push(&set);
     }

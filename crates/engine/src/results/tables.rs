@@ -9,6 +9,7 @@ use std::path::Path;
 use compflow_api::{Clustering, Column as Extra};
 use polars::prelude::*;
 
+use super::names;
 use super::summary::Summary;
 use crate::data::Ids;
 use crate::error::{Error, Result};
@@ -186,6 +187,16 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
     }
     let height = numbers.len();
     columns.push(Column::new("singleton".into(), numbers));
+    if names::are_there(plan) {
+        let of_cells: Vec<(Option<Vec<String>>, &[u32])> = rows
+            .iter()
+            .filter_map(|row| Some((row, &row.outcome.as_ref()?.clustering)))
+            .map(|(row, found)| (names::of_cell(plan, row, found), &found.singletons.numbers[..]))
+            .collect();
+        columns.push(names::texts(of_cells.iter().flat_map(|(names, numbers)| {
+            numbers.iter().map(move |at| names.as_ref()?.get(*at as usize).map(String::as_str))
+        })));
+    }
     columns.push(vectors.finish().into_column());
     DataFrame::new(height, columns)
 }
@@ -274,6 +285,8 @@ struct Assignments<'a> {
     extra: Vec<&'a str>,
     /// Whether all identifiers are numbers; if some are texts, all become texts.
     numbers: bool,
+    /// Whether there is a column of names.
+    named: bool,
 }
 
 impl<'a> Assignments<'a> {
@@ -284,7 +297,7 @@ impl<'a> Assignments<'a> {
         extra.sort_unstable();
         extra.dedup();
         let numbers = finished.iter().all(|(row, _)| matches!(ids(plan, row), Ids::Numbers(_)));
-        Self { plan, finished, extra, numbers }
+        Self { plan, finished, extra, numbers, named: names::are_there(plan) }
     }
 
     /// All examples, cut into parts; one without any if there are none.
@@ -314,6 +327,15 @@ impl<'a> Assignments<'a> {
         let mut columns = join_columns(self.plan, part.iter().map(|(row, _, range)| (*row, range.len())));
         columns.push(self.ids(part));
         columns.push(lists("clusters", sets().map(Some)));
+        if self.named {
+            let of_pieces: Vec<Option<Vec<String>>> =
+                part.iter().map(|(row, outcome, _)| names::of_cell(self.plan, row, &outcome.clustering)).collect();
+            let of_rows = of_pieces
+                .iter()
+                .zip(part)
+                .flat_map(|(names, (.., range))| range.clone().map(move |_| names.as_deref()));
+            columns.push(names::lists(of_rows.zip(sets())));
+        }
         columns.push(Column::new("composite".into(), sets().map(|set| set.len() > 1).collect::<Vec<_>>()));
         let distances: Vec<Option<f32>> = part
             .iter()
@@ -426,6 +448,16 @@ fn clusters(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
     }
     let total = sizes.len();
     columns.push(lists("clusters", clusterings().flat_map(|found| found.clusters.iter().map(Some))));
+    if names::are_there(plan) {
+        let of_cells: Vec<Option<Vec<String>>> =
+            finished.iter().zip(clusterings()).map(|(row, found)| names::of_cell(plan, row, found)).collect();
+        columns.push(names::lists(
+            of_cells
+                .iter()
+                .zip(clusterings())
+                .flat_map(|(names, found)| found.clusters.iter().map(move |set| (names.as_deref(), set))),
+        ));
+    }
     columns.push(Column::new("size".into(), sizes));
     columns.push(lists(
         "exemplars",

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use compflow_api::{Clustering, Sets, Singletons};
 
-/// Renumbers the singletons: in the order of the first example that belongs to one alone, then those that occur only
-/// in larger sets, then the rest, among themselves as the method counts them. Clusters are listed by size of their set,
-/// then in order.
-pub(super) fn canonical(mut clustering: Clustering) -> Clustering {
-    let mut order: Vec<u32> = Vec::new();
+/// Renumbers the singletons: first those below `named`, which have the numbers that the user's names have; then in the
+/// order of the first example that belongs to one alone, then those that occur only in larger sets, then the rest, among
+/// themselves as the method counts them. Clusters are listed by size of their set, then in order.
+pub(super) fn canonical(mut clustering: Clustering, named: usize) -> Clustering {
+    let mut order: Vec<u32> = (0..named as u32).collect();
     let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
     let others = clustering.assignments.iter().filter(|set| set.len() > 1);
-    let mut seen: HashSet<u32> = HashSet::new();
+    let mut seen: HashSet<u32> = order.iter().copied().collect();
     let unseen = std::iter::once(&clustering.singletons.numbers[..]);
     for set in alone.chain(others).chain(clustering.clusters.iter()).chain(unseen) {
         order.extend(set.iter().filter(|member| seen.insert(**member)));
@@ -86,7 +86,7 @@ mod tests {
             singletons: Singletons { numbers: vec![5, 7, 9, 8], vectors: vec![0.5, 0.7, 0.9, 0.8] },
             ..Clustering::default()
         };
-        let canonical = canonical(clustering);
+        let canonical = canonical(clustering, 0);
         assert_eq!(canonical.assignments, Sets::from_iter([vec![0, 1], vec![0], vec![1], vec![0]]));
         assert_eq!(canonical.clusters, Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 1]]));
         assert_eq!(canonical.exemplars, [vec![1], vec![2], vec![3], vec![1, 2]]);
@@ -98,13 +98,20 @@ mod tests {
     #[test]
     fn any_numbering_gives_the_same_canonical_one() {
         let named = |a, b, c| Clustering::from_labels(&[a, b, a, c, b]);
-        assert_eq!(canonical(named(3, 1, 2)).assignments, canonical(named(0, 9, 4)).assignments);
+        assert_eq!(canonical(named(3, 1, 2), 0).assignments, canonical(named(0, 9, 4), 0).assignments);
+    }
+
+    #[test]
+    fn singletons_with_names_keep_their_numbers() {
+        let found = canonical(Clustering::from_labels(&[7, 1, 5, 0, 7]), 2);
+        assert_eq!(found.assignments, Sets::singletons(&[2, 1, 3, 0, 2]));
+        assert_eq!(found.clusters, Sets::singletons(&[0, 1, 2, 3]));
     }
 
     #[test]
     fn memberships_are_reordered_with_the_singletons() {
         let mut clustering = Clustering::from_labels(&[1, 0]);
         clustering.memberships = vec![0.1, 0.9, 0.8, 0.2];
-        assert_eq!(canonical(clustering).memberships, [0.9, 0.1, 0.2, 0.8]);
+        assert_eq!(canonical(clustering, 0).memberships, [0.9, 0.1, 0.2, 0.8]);
     }
 }

@@ -134,6 +134,7 @@ impl Job<'_> {
             truth: trial.truth.as_ref().filter(|_| recipe.flags.contains(Flags::NEEDS_TRUTH)),
             preferences: trial.preferences.as_deref(),
             weights: trial.weights.as_deref(),
+            seeds: cell.seeds(plan).map(|seeds| &seeds.sets),
             columns: &columns,
         })
     }
@@ -172,7 +173,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     });
     let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.peak());
     job.require_intact(cell, about)?;
-    let mut clustering = canonical(found?);
+    let mut clustering = canonical(found?, cell.seeds(plan).map_or(0, |seeds| seeds.names.len()));
     if !setting.memberships {
         clustering.memberships = Vec::new();
     }

@@ -144,6 +144,7 @@ fn columns() -> Value {
             "id": text("The column of identifiers."),
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
             "weight": text("The column of numbers that say how much each example counts."),
+            "seed": text("The column of sets that are known beforehand, null where they are not."),
         }),
     )
 }

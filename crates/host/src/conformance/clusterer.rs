@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, Result, Services, Shape,
-    Table, Task,
+    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, IMPOSSIBLE, Result,
+    Services, Sets, Shape, Table, Task,
 };
 
 use crate::conformance::examples::{self, Contents, Examples};
@@ -149,6 +149,9 @@ pub(crate) fn test(subject: &'static Subject) {
     if wants.flags.contains(Flags::USES_WEIGHTS) {
         weights(subject, wants, &small);
     }
+    if wants.flags.contains(Flags::USES_SEEDS) {
+        seeds(subject, wants, &small);
+    }
     let hard = [
         ("survives a single example", examples::mixture(1, 4)),
         ("survives no examples", examples::mixture(0, 4)),
@@ -195,6 +198,8 @@ fn leaves_alone(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Ve
     let mut task = wants.task(small, &columns, 2, &composer);
     task.preferences = Some(&preferences);
     task.weights = Some(&weights[..]).filter(|_| wants.flags.contains(Flags::USES_WEIGHTS));
+    let seeds = small.truth.clone();
+    task.seeds = Some(&seeds).filter(|_| wants.flags.contains(Flags::USES_SEEDS));
     let outcome = clusterer.cluster(&task, &watch.services(1, 1));
     survived(&outcome)?;
     let before = examples::mixture(rows, small.dim);
@@ -205,6 +210,7 @@ fn leaves_alone(subject: &Subject, wants: &Wants, small: &Examples) -> Result<Ve
         ("the true sets", *black_box(&small.truth) != before.truth),
         ("the preferences", !kept(&preferences, &numbers)),
         ("the weights", !kept(&weights, &numbers)),
+        ("the known sets", *black_box(&seeds) != before.truth),
     ];
     match written.iter().find(|(_, written)| *written) {
         Some((what, _)) => Err(Error::new(format!("writes into {what}"))),
@@ -227,6 +233,51 @@ fn weights(subject: &Subject, wants: &Wants, small: &Examples) {
         survived(&weighted(Some(&vec![0.0; rows])))?;
         Ok(Verdict::Pass)
     });
+}
+
+/// The boundary refuses a result in which a known set is another one.
+fn seeds(subject: &Subject, wants: &Wants, small: &Examples) {
+    let seeded = |seeds: Option<&Sets>| -> Result<Clustering> {
+        let (watch, composer) = (subject.watch(), examples::composer()?);
+        let columns = wants.table(small.truth.len());
+        let task = Task { seeds, ..wants.task(small, &columns, 2, &composer) };
+        let (clusterer, services) = (subject.make::<ForeignClusterer>()?, watch.services(1, 1));
+        match clusterer.streams()? {
+            true => clusterer.cluster_stream(&task.stream(), &services),
+            false => clusterer.cluster(&task, &services),
+        }
+    };
+    let rows = small.truth.len();
+    let known = |row: &dyn Fn(usize) -> Option<usize>| -> Sets {
+        (0..rows).map(|at| row(at).map_or(&[][..], |row| &small.truth[row])).collect()
+    };
+    point("takes known sets that are all empty for none", || {
+        same(&seeded(None)?, &seeded(Some(&known(&|_| None)))?)
+    });
+    let all: [(&str, Sets); 4] = [
+        ("keeps a few known sets", known(&|row| Some(row).filter(|row| row % 5 == 0))),
+        (
+            "keeps known unions whose members are never alone",
+            known(&|row| Some(row).filter(|row| row % 6 > 2 && *row < 9)),
+        ),
+        (
+            "keeps known sets that the examples do not bear out",
+            known(&|row| Some((row + 1) % rows).filter(|_| row < 12)),
+        ),
+        ("keeps the known sets of all examples", known(&Some)),
+    ];
+    for (name, seeds) in &all {
+        point(name, || {
+            let found = seeded(Some(seeds));
+            survived(&found)?;
+            match found {
+                Err(error) if error.to_string().starts_with(IMPOSSIBLE) => Err(error),
+                // Its parameters may not allow for three singletons.
+                Err(error) => Ok(Verdict::Skip(error.to_string())),
+                Ok(_) => Ok(Verdict::Pass),
+            }
+        });
+    }
 }
 
 /// Nothing, or what is enough for a few examples, and more for more; the size of the data is the user's, so none may make

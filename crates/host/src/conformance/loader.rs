@@ -11,7 +11,7 @@ use crate::conformance::report::{Verdict, point, refused, require, survived};
 use crate::conformance::subject::{MEMORY, Subject};
 
 /// What compflow calls the columns that a source may have under the same names.
-const NAMES: [&str; 6] = ["embedding", "truth", "trial", "id", "preference", "weight"];
+const NAMES: [&str; 7] = ["embedding", "truth", "trial", "id", "preference", "weight", "seed"];
 
 /// A column that no source has.
 const MISSING: (&str, &str) = ("column:missing", "no such column");

@@ -68,8 +68,14 @@ impl Table {
     }
 }
 
-/// The table as a heat map. `class` names a member of a true set.
-pub(crate) fn draw(truth: &Sets, found: &Sets, class: &dyn Fn(u32) -> String, label: &str) -> Markup {
+/// The table as a heat map. `class` names a member of a true set, `cluster` one of an inferred set.
+pub(crate) fn draw(
+    truth: &Sets,
+    found: &Sets,
+    class: &dyn Fn(u32) -> String,
+    cluster: &dyn Fn(u32) -> String,
+    label: &str,
+) -> Markup {
     let table = Table::new(truth, found);
     let name = |set: &Option<Vec<u32>>, of: &dyn Fn(u32) -> String| {
         set.as_ref().map_or_else(
@@ -78,7 +84,7 @@ pub(crate) fn draw(truth: &Sets, found: &Sets, class: &dyn Fn(u32) -> String, la
         )
     };
     let rows: Vec<String> = table.rows.iter().map(|set| name(set, class)).collect();
-    let columns: Vec<String> = table.columns.iter().map(|set| name(set, &|member| member.to_string())).collect();
+    let columns: Vec<String> = table.columns.iter().map(|set| name(set, cluster)).collect();
     let longest = columns.iter().map(|text| text.chars().count().min(7)).max().unwrap_or(0);
     let head = if longest <= 2 { 18.0 } else { 8.0 + 6.5 * longest as f64 };
     let (width, height) = (LABEL + CELL * columns.len() as f64 + 2.0, head + CELL * rows.len() as f64 + 2.0);
@@ -146,7 +152,7 @@ mod tests {
     #[test]
     fn names_are_escaped() {
         let sets = Sets::singletons(&[0]);
-        let svg = draw(&sets, &sets, &|_| "<b>".to_owned(), "x").into_string();
+        let svg = draw(&sets, &sets, &|_| "<b>".to_owned(), &|member| member.to_string(), "x").into_string();
         assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"), "{svg}");
     }
 }

@@ -106,6 +106,13 @@ struct Method<'a> {
     colours: Vec<Colour>,
 }
 
+impl Method<'_> {
+    /// A singleton: by the user's name if it has one.
+    fn name(&self, member: u32) -> String {
+        self.found.names.get(&member).cloned().unwrap_or_else(|| member.to_string())
+    }
+}
+
 fn panel(report: &ReportData, chosen: &Chosen) -> Result<Markup, Failure> {
     let found = report.results.assignments(&chosen.data, chosen.trial)?;
     if found.is_empty() {
@@ -151,7 +158,7 @@ fn panel(report: &ReportData, chosen: &Chosen) -> Result<Markup, Failure> {
                 @for method in &methods {
                     figure {
                         figcaption { b { (method.found.clusterer) } }
-                        (confusion::draw(truth, &method.found.sets, &class, &format!("Confusion table of {}", method.found.clusterer)))
+                        (confusion::draw(truth, &method.found.sets, &class, &|member| method.name(member), &format!("Confusion table of {}", method.found.clusterer)))
                     }
                 }
             }
@@ -243,7 +250,7 @@ fn graphs(
                 majorities: method.majorities.as_ref().filter(|_| judged),
             };
             let label = format!("Compositions inferred by {}", method.found.clusterer);
-            (method, graph.draw(&|member| member.to_string(), &label))
+            (method, graph.draw(&|member| method.name(member), &label))
         })
         .collect();
     let right = |method: &Method<'_>| {

@@ -1,8 +1,10 @@
 //! The bound and the posteriors beside plain loops in f64.
 
 use compflow_kernels::cholesky::inverse_factor;
+use compflow_kernels::known::Known;
 use compflow_kernels::objective::Model;
 use compflow_kernels::source::Source;
+use compflow_kernels::starts::Starts;
 use compflow_kernels::workers::Workers;
 
 use super::*;
@@ -41,7 +43,18 @@ fn with<T>(
     let (source, sample) = Source::new(&rows, Space::default(), true, 9999, &workers, &services).unwrap();
     let model = Model { composer: &planted.g, space: Space::default(), dim: planted.dim, services: &services };
     let sets = Sets::all_up_to(params.k, planted.degree);
-    let data = Data { source: &source, weights: None, workers: &workers, services: &services };
+    let starts = Starts { model, frame: &source.frame, sample: &sample, k: params.k, degree: planted.degree };
+    let known = Known::default();
+    let gathered = known.gather(&rows, None, &starts, &sets).unwrap();
+    let data = Data {
+        source: &source,
+        weights: None,
+        others: None,
+        known: &known,
+        gathered: &gathered,
+        workers: &workers,
+        services: &services,
+    };
     let (scatter, mean, examples) = data.scatter().unwrap();
     let setting = Setting { model, frame: &source.frame, sets: &sets, params, scatter, mean, examples };
     let mut mixture = setting.start(planted.values[..params.k * planted.dim].to_vec()).unwrap();

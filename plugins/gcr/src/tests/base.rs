@@ -48,7 +48,7 @@ fn what_the_base_needs_is_needed_and_given() {
     let services = Services { host: &shop, ..Services::none() };
     let make = |base: Value| services.clusterer("gcr", &json!({ "base": base }).to_string()).unwrap();
     let knowing = make(json!({ "use": "knowing" }));
-    assert_eq!(knowing.flags().unwrap(), Flags::NEEDS_COMPOSER.and(Flags::NEEDS_TRUTH));
+    assert_eq!(knowing.flags().unwrap(), Gcr::FLAGS.and(Flags::NEEDS_TRUTH));
     let (values, sets) = unions();
     let truth = Sets::from_iter(&sets);
     let task = Task {

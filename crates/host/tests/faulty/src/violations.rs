@@ -341,6 +341,21 @@ impl Clusterer for Absentminded {
 }
 
 component!(
+    clusterer Stubborn,
+    "stubborn",
+    "says that it keeps to known sets, and knows better",
+    Flags::USES_SEEDS
+);
+
+impl Clusterer for Stubborn {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        let mut found = one_cluster(task);
+        found.diagnostics.iterations = task.seeds.map_or(0, |seeds| seeds.len() as u64);
+        Ok(found)
+    }
+}
+
+component!(
     clusterer Heavy,
     "heavy",
     "takes weights for something else, and panics if there are none above 0",

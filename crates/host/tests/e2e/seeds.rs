@@ -1,0 +1,174 @@
+//! Sets that are known beforehand: kept, named in every table, and refused where nobody could keep them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
+
+use crate::common::{Folder, embeddings, texts};
+
+/// Three things in the plane and the sums of two of them, in turn.
+const SETS: [&[&str]; 6] = [&["zoë"], &["ann"], &["bob"], &["ann", "zoë"], &["bob", "zoë"], &["ann", "bob"]];
+
+fn row(at: usize) -> Vec<f32> {
+    let place = |name: &str| match name {
+        "ann" => [10.0, 1.0],
+        "bob" => [0.0, 7.0],
+        _ => [-5.0, -6.0],
+    };
+    let sum =
+        SETS[at % 6].iter().map(|name| place(name)).fold([0.0; 2], |sum, at| [sum[0] + at[0], sum[1] + at[1]]);
+    vec![sum[0] + 0.01 * (at % 7) as f32, sum[1] + 0.01 * (at % 5) as f32]
+}
+
+/// Sixty of them, with these known sets.
+fn write(folder: &Folder, known: impl Fn(usize) -> Option<Vec<&'static str>>) {
+    let mut seeds = ListBuilder::new(StringBuilder::new());
+    for at in 0..60 {
+        match known(at) {
+            Some(set) => {
+                set.iter().for_each(|name| seeds.values().append_value(name));
+                seeds.append(true);
+            }
+            None => seeds.append(false),
+        }
+    }
+    write_column(folder, Arc::new(seeds.finish()));
+}
+
+fn write_column(folder: &Folder, seeds: ArrayRef) {
+    let rows: Vec<Vec<f32>> = (0..60).map(row).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&rows)), ("known", seeds)]);
+}
+
+const PIPELINE: &str = r#"
+name = "seeded"
+degree = 2
+composer = { use = "sum" }
+
+[[data]]
+name = "d"
+loader = "parquet"
+path = "d.parquet"
+columns = { embedding = "embedding", seed = "known" }
+
+[[clusterer]]
+use = "ckm"
+params = { k = 3, restarts = 5 }
+
+[[clusterer]]
+name = "stream"
+use = "ckm"
+params = { k = 3, restarts = 5, stream = true }
+
+[[clusterer]]
+use = "cgm"
+params = { k = 3 }
+
+[[clusterer]]
+use = "gcr"
+params = { base = { use = "ac", params = { k = 6 } }, threshold = 1.0 }
+
+[[clusterer]]
+use = "kmeans"
+params = { k = 6, restarts = 5 }
+"#;
+
+/// The lists of a column of names; none where it is null.
+fn names(table: &RecordBatch) -> Vec<Option<Vec<String>>> {
+    let column = table.column_by_name("names").unwrap().as_list::<i64>();
+    let list = |at: usize| {
+        let names = RecordBatch::try_from_iter([("names", column.value(at))]).unwrap();
+        texts(&names, "names").into_iter().map(str::to_owned).collect()
+    };
+    (0..column.len()).map(|at| (!column.is_null(at)).then(|| list(at))).collect()
+}
+
+#[test]
+fn clusters_have_the_users_names_in_every_table() {
+    let folder = Folder::new();
+    // One of each thing, and nothing of unions.
+    write(&folder, |at| (at < 3).then(|| SETS[at].to_vec()));
+    folder.write("p.toml", PIPELINE);
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
+    assert_eq!(stderr.matches("no use of its seeds is made by `kmeans`").count(), 1, "{stderr}");
+
+    let assignments = folder.read_parquet("out/assignments.parquet");
+    let clusterers = texts(&assignments, "clusterer");
+    for (at, (clusterer, names)) in clusterers.iter().zip(names(&assignments)).enumerate() {
+        match *clusterer {
+            "kmeans" => assert_eq!(names, None),
+            _ => assert_eq!(names.unwrap(), SETS[at % 60 % 6], "{clusterer} {at}"),
+        }
+    }
+    let clusters = folder.read_parquet("out/clusters.parquet");
+    let of_ckm: Vec<Vec<String>> = names(&clusters).into_iter().take(6).flatten().collect();
+    assert_eq!(of_ckm[..3], [["ann"], ["bob"], ["zoë"]]);
+    assert_eq!(of_ckm[3..], [["ann", "bob"], ["ann", "zoë"], ["bob", "zoë"]]);
+    let singletons = folder.read_parquet("out/singletons.parquet");
+    let (of, called) = (texts(&singletons, "clusterer"), texts(&singletons, "name"));
+    for named in ["ckm", "stream", "cgm", "gcr"] {
+        let called: Vec<&str> =
+            of.iter().zip(&called).filter(|(of, _)| **of == named).map(|(_, name)| *name).collect();
+        assert_eq!(called, ["ann", "bob", "zoë"], "{named}");
+    }
+    folder.run(&["report", "out"], 0);
+    let report = std::fs::read_to_string(folder.path("out/report.html")).unwrap();
+    assert!(report.contains("ann∪zoë"), "the graph of what is composed of what");
+
+    // Another seed is another cell for those that heed it, and only for them.
+    write(&folder, |at| (at < 4).then(|| SETS[at].to_vec()));
+    for (clusterer, kept) in [("kmeans", 1), ("ckm", 0)] {
+        let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--only", clusterer], 0);
+        assert!(stderr.contains(&format!("1 cell, {kept} of them kept from before")), "{stderr}");
+    }
+}
+
+#[test]
+fn what_nobody_named_is_called_by_its_number_and_nulls_alone_name_nothing() {
+    let folder = Folder::new();
+    write(&folder, |at| (at == 1).then(|| vec!["ann"]));
+    folder.write("p.toml", PIPELINE);
+    folder.run(&["run", "p.toml", "--out", "out", "--only", "ckm"], 0);
+    let assignments = folder.read_parquet("out/assignments.parquet");
+    let found = names(&assignments);
+    assert_eq!(found[1].as_ref().unwrap(), &["ann"]);
+    assert_eq!(found[0].as_ref().unwrap(), &["cluster 1"]);
+    assert_eq!(found[3].as_ref().unwrap(), &["ann", "cluster 1"]);
+    write(&folder, |_| None);
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "none", "--only", "ckm"], 0);
+    assert!(!stderr.contains("seeds"), "{stderr}");
+    assert!(folder.read_parquet("none/assignments.parquet").column_by_name("names").is_none());
+}
+
+#[test]
+fn known_sets_that_nobody_could_keep_are_refused_with_what_would_do() {
+    let folder = Folder::new();
+    folder.write("p.toml", PIPELINE);
+    let refused = |text: &str| {
+        let (_, stderr) = folder.run(&["check", "p.toml"], 2);
+        assert!(stderr.contains(text), "{stderr}");
+    };
+    write(&folder, |at| (at == 7).then(|| vec!["ann", "bob", "zoë"]));
+    refused("data `d`: the seed of example 7 in trial 0, [ann, bob, zoë], has 3 members, more than the degree, 2");
+    refused("set `degree = 3`, or leave the seed null");
+    write(&folder, |at| (at == 7).then(Vec::new));
+    refused("d.parquet: row 7: the seed is an empty set; leave it null where the set is not known");
+    write_column(&folder, Arc::new(Float64Array::from(vec![0.5; 60])));
+    refused("d.parquet: the seed column must hold integers or strings, found Float64");
+    let same: Vec<&[f32]> = (0..60).map(|_| &[1.0, 2.0][..]).collect();
+    let mut seeds = StringBuilder::new();
+    (0..60).for_each(|at| seeds.append_option([None, Some("ann"), Some("bob")].get(at).copied().flatten()));
+    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&same)), ("known", Arc::new(seeds.finish()))]);
+    refused("rows 1 and 2 of trial 0 have the same embedding, and their seeds are [ann] and [bob]");
+    folder.write("p.toml", &PIPELINE.replace("seed = \"known\"", "seed = \"knwon\""));
+    refused("`seed` names the column `knwon`, which is not in d.parquet; did you mean `known`?");
+    // More names than singletons: the cell fails, and says what would do.
+    write(&folder, |at| (at < 3).then(|| SETS[at].to_vec()));
+    folder.write("p.toml", &PIPELINE.replace("k = 3, restarts = 5 }", "k = 2, restarts = 5 }"));
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--only", "ckm"], 1);
+    let text = "`k` = 2 is less than the 3 singletons that seeds name; set it to at least 3";
+    assert!(stderr.contains(text), "{stderr}");
+}

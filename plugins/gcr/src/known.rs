@@ -1,0 +1,77 @@
+//! What clusters become of which some examples have known sets.
+//!
+//! A base need know nothing of seeds. So an example with a known set leaves its cluster for that of all examples with the
+//! same one; and where a cluster has such examples, the others go with the majority of them, as it was one cluster to the
+//! base. Clusters with the same name are one from then on. What is known of a cluster is no longer up to reassignment: a
+//! named singleton stays one, and a known union is neither reassigned nor a member of another one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use compflow_api::Sets;
+
+/// What examples are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Group<'a> {
+    /// What the base found.
+    Found(&'a [u32]),
+    /// A known set.
+    Known(&'a [u32]),
+}
+
+/// The group of every example; none if it is in no cluster. `seeds` has the known sets, empty where there is none.
+pub(crate) fn groups<'a>(assignments: &'a Sets, seeds: Option<&'a Sets>) -> Vec<Option<Group<'a>>> {
+    let found = |set: &'a [u32]| (!set.is_empty()).then_some(Group::Found(set));
+    let Some(seeds) = seeds else { return assignments.iter().map(found).collect() };
+    let mut votes: HashMap<&[u32], BTreeMap<(usize, &[u32]), usize>> = HashMap::new();
+    for (set, seed) in assignments.iter().zip(seeds.iter()).filter(|(_, seed)| !seed.is_empty()) {
+        *votes.entry(set).or_default().entry((seed.len(), seed)).or_default() += 1;
+    }
+    // Of as many votes, the smaller set, then the first.
+    let majority = |set: &[u32]| -> Option<&'a [u32]> {
+        let votes = votes.get(set)?.iter();
+        votes.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|((_, seed), _)| *seed)
+    };
+    let majorities: HashMap<&[u32], &[u32]> =
+        votes.keys().filter_map(|set| Some((*set, majority(set)?))).collect();
+    let group = |(set, seed): (&'a [u32], &'a [u32])| match (seed, set) {
+        ([], []) => None,
+        ([], set) => majorities.get(set).map(|seed| Group::Known(seed)).or(found(set)),
+        (seed, _) => Some(Group::Known(seed)),
+    };
+    assignments.iter().zip(seeds.iter()).map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_go_with_the_majority_of_what_is_known_of_them() {
+        let assignments =
+            Sets::from_iter([vec![7], vec![7], vec![7], vec![7], vec![8], vec![8], vec![], vec![], vec![9]]);
+        let seeds =
+            Sets::from_iter([vec![0, 1], vec![1], vec![1], vec![], vec![0, 1], vec![], vec![], vec![0], vec![]]);
+        use Group::{Found, Known};
+        let expected = [
+            Some(Known(&[0, 1])),
+            Some(Known(&[1])),
+            Some(Known(&[1])),
+            Some(Known(&[1])),
+            Some(Known(&[0, 1])),
+            Some(Known(&[0, 1])),
+            None,
+            Some(Known(&[0])),
+            Some(Found(&[9])),
+        ];
+        assert_eq!(groups(&assignments, Some(&seeds)), expected);
+        let found: Vec<_> = assignments.iter().map(|set| (!set.is_empty()).then_some(Found(set))).collect();
+        assert_eq!(groups(&assignments, None), found);
+    }
+
+    #[test]
+    fn of_as_many_votes_the_smaller_set_wins() {
+        let assignments = Sets::singletons(&[5, 5, 5]);
+        let seeds = Sets::from_iter([vec![0, 1], vec![2], vec![]]);
+        assert_eq!(groups(&assignments, Some(&seeds))[2], Some(Group::Known(&[2])));
+    }
+}
