@@ -31,7 +31,7 @@ impl DataSource {
     ///
     /// # Errors
     /// Whatever the loader says.
-    fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
+    pub(crate) fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
         self.load_columns(file, |_| true, factory, threads)
     }
 
@@ -88,7 +88,8 @@ impl DataSource {
     }
 }
 
-fn named(file: Option<&Path>, error: Error) -> Error {
+/// An error about a file, with its name.
+pub(crate) fn named(file: Option<&Path>, error: Error) -> Error {
     match file {
         Some(file) => error.context(display(file)),
         None => error,

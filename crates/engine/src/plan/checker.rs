@@ -70,7 +70,7 @@ impl Checker<'_> {
         None
     }
 
-    pub(super) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
+    pub(crate) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
         let Component { recipe, instance } = self.make(component, Kind::Composer)?;
         Some(Shared::new(recipe, ForeignComposer::try_from(instance).ok()?))
     }

@@ -1,5 +1,6 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod cell;
 mod lead;
 mod names;
 mod read;
@@ -12,11 +13,13 @@ mod summary;
 mod tables;
 mod units;
 
+pub(crate) use self::cell::CellTables;
 pub use self::lead::lead;
 pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::run::{Finished, RunOptions};
+pub(crate) use self::scorer::missing_column;
 pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};

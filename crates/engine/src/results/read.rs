@@ -39,6 +39,8 @@ pub struct Run {
     pub clusterer: String,
     /// How many examples.
     pub n: u32,
+    /// How many numbers an embedding has.
+    pub dim: u32,
     /// How long it took, if it finished.
     pub seconds: Option<f64>,
     /// Whether it converged, if it finished.
@@ -254,18 +256,18 @@ pub fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// A Parquet table and how it is called in messages.
-struct Table {
-    path: PathBuf,
+pub(super) struct Table {
+    pub(super) path: PathBuf,
     frame: DataFrame,
 }
 
 impl Table {
-    fn open(folder: &Path, name: &str) -> Result<Self> {
+    pub(super) fn open(folder: &Path, name: &str) -> Result<Self> {
         Self::open_columns(folder, name, &[], &[])
     }
 
     /// Only some columns, and those of the `optional` ones that there are; none means all.
-    fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
+    pub(super) fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
         let path = folder.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(|error| {
             Error::request(format!("{}: {}; has the run finished?", path.display(), plain(&error)))
@@ -279,7 +281,7 @@ impl Table {
         Ok(Self { path, frame })
     }
 
-    fn read<T>(&self, read: impl FnOnce(&DataFrame) -> PolarsResult<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&DataFrame) -> PolarsResult<T>) -> Result<T> {
         read(&self.frame).map_err(|error| damaged(&self.path, &error))
     }
 }
@@ -308,7 +310,8 @@ fn flags(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<bool>>> {
 
 fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
     let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
-    let (n, seconds, converged) = (whole(frame, "n")?, floats(frame, "seconds")?, flags(frame, "converged")?);
+    let (n, dim) = (whole(frame, "n")?, whole(frame, "dim")?);
+    let (seconds, converged) = (floats(frame, "seconds")?, flags(frame, "converged")?);
     let errors: Vec<Option<String>> =
         frame.column("error")?.str()?.iter().map(|text| text.map(str::to_owned)).collect();
     let names = data.into_iter().zip(clusterer);
@@ -319,6 +322,7 @@ fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
             clusterer,
             trial: trial[at].unwrap_or_default(),
             n: n[at].unwrap_or_default(),
+            dim: dim[at].unwrap_or_default(),
             seconds: seconds[at],
             converged: converged[at],
             error: errors[at].clone(),

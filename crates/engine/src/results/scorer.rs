@@ -26,7 +26,7 @@ pub struct Scorer {
 }
 
 /// That a column is missing, in the words of somebody who has named a file and a column and nothing else.
-fn missing_column(error: compflow_api::Error, columns: &[(&str, &str)], about: &str) -> Error {
+pub(crate) fn missing_column(error: compflow_api::Error, columns: &[(&str, &str)], about: &str) -> Error {
     let Some(problem) = error.problems().iter().find(|problem| problem.code == Code::Column) else {
         return error.into();
     };

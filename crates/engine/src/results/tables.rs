@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::ops::Range;
 use std::path::Path;
 
-use compflow_api::{Clustering, Column as Extra};
+use compflow_api::{Clustering, Column as Extra, Densities};
 use polars::prelude::*;
 
 use super::names;
@@ -33,6 +33,8 @@ pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Pat
         ("clusters", whole(|| clusters(plan, rows))),
         ("traces", whole(|| traces(plan, rows))),
         ("singletons", whole(|| singletons(plan, rows))),
+        ("densities", whole(|| densities(plan, rows))),
+        ("factors", whole(|| factors(plan, rows))),
     ];
     if plan.setting.memberships {
         let write: Writing<'_> =
@@ -180,12 +182,12 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
     let mut columns = join_columns(plan, rows.iter().map(|row| (row, found(row))));
     let of = || rows.iter().filter_map(|row| Some(&row.outcome.as_ref()?.clustering.singletons));
     let numbers: Vec<u32> = of().flat_map(|singletons| singletons.numbers.iter().copied()).collect();
-    let mut vectors = ListPrimitiveChunkedBuilder::<Float32Type>::new("vector".into(), 0, 0, DataType::Float32);
-    for singletons in of() {
+    let each = of().flat_map(|singletons| {
         let dim = singletons.vectors.len().checked_div(singletons.numbers.len()).unwrap_or(0).max(1);
-        singletons.vectors.chunks_exact(dim).for_each(|vector| vectors.append_slice(vector));
-    }
+        singletons.vectors.chunks_exact(dim)
+    });
     let height = numbers.len();
+    let each = vectors("vector", each);
     columns.push(Column::new("singleton".into(), numbers));
     if names::are_there(plan) {
         let of_cells: Vec<(Option<Vec<String>>, &[u32])> = rows
@@ -197,8 +199,52 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
             numbers.iter().map(move |at| names.as_ref()?.get(*at as usize).map(String::as_str))
         })));
     }
-    columns.push(vectors.finish().into_column());
+    columns.push(each);
     DataFrame::new(height, columns)
+}
+
+/// The densities of all cells that have some, with how many numbers each of a cell's vectors has.
+fn with_densities<'a>(rows: &'a [Row]) -> impl Iterator<Item = (&'a Row, &'a Densities, usize)> + Clone {
+    let found = rows.iter().filter_map(|row| Some((row, &row.outcome.as_ref()?.clustering.densities)));
+    found.filter(|(_, found)| !found.sets.is_empty()).map(|(row, found)| {
+        let dim = found.centres.len() / found.sets.len();
+        (row, found, dim)
+    })
+}
+
+/// How likely sets are at a point of the space: what new examples are assigned by.
+fn densities(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let found = with_densities(rows);
+    let mut columns = join_columns(plan, found.clone().map(|(row, found, _)| (row, found.sets.len())));
+    columns.push(lists("clusters", found.clone().flat_map(|(_, found, _)| found.sets.iter().map(Some))));
+    columns.push(vectors("centre", found.clone().flat_map(|(_, found, dim)| found.centres.chunks_exact(dim))));
+    let of = || found.clone().map(|(_, found, _)| found);
+    let offsets: Vec<f64> = of().flat_map(|found| found.offsets.iter().copied()).collect();
+    let factors: Vec<u32> = of().flat_map(|found| found.factor_of.iter().copied()).collect();
+    let height = offsets.len();
+    columns.push(Column::new("offset".into(), offsets));
+    columns.push(Column::new("factor".into(), factors));
+    DataFrame::new(height, columns)
+}
+
+/// The triangular matrices that the densities refer to.
+fn factors(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let found = with_densities(rows).map(|(row, found, dim)| (row, found, Densities::factor_len(dim)));
+    let mut columns =
+        join_columns(plan, found.clone().map(|(row, found, length)| (row, found.factors.len() / length)));
+    let numbers: Vec<u32> =
+        found.clone().flat_map(|(_, found, length)| 0..(found.factors.len() / length) as u32).collect();
+    let height = numbers.len();
+    columns.push(Column::new("factor".into(), numbers));
+    columns.push(vectors("values", found.flat_map(|(_, found, length)| found.factors.chunks_exact(length))));
+    DataFrame::new(height, columns)
+}
+
+/// A column of vectors.
+fn vectors<'a>(name: &str, values: impl Iterator<Item = &'a [f32]>) -> Column {
+    let mut builder = ListPrimitiveChunkedBuilder::<Float32Type>::new(name.into(), 0, 0, DataType::Float32);
+    values.for_each(|vector| builder.append_slice(vector));
+    builder.finish().into_column()
 }
 
 fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {

@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use crate::files::write_whole;
 
 /// First bytes of a kept cell; the number changes when [`Outcome`] does.
-const HEADER: &[u8] = b"compflow cell 2\n";
+const HEADER: &[u8] = b"compflow cell 3\n";
 
 /// A folder of finished cells.
 #[derive(Debug)]

@@ -69,7 +69,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
 }
 
 /// `--where` options as the parquet loader's parameter.
-fn filter(options: &[String]) -> Result<BTreeMap<String, serde_json::Value>, Failure> {
+pub(super) fn filter(options: &[String]) -> Result<BTreeMap<String, serde_json::Value>, Failure> {
     options
         .iter()
         .map(|option| {

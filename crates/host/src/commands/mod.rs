@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod assign;
 mod check;
 mod completions;
 mod diff;
@@ -39,6 +40,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
         Command::Eval(args) => eval::run(plugins, args),
+        Command::Assign(args) => assign::run(plugins, args),
         Command::Report(args) => report::run(plugins, args),
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod assign;
 mod bad_data;
 mod bad_libraries;
 mod bad_pipelines;
