@@ -1,6 +1,8 @@
 //! Data: where it comes from, and what it is once it has been read.
 
 pub(crate) mod dataset;
+mod segments;
 pub(crate) mod source;
 
 pub use self::dataset::{Dataset, Ids, Trial};
+pub use self::segments::Segment;

@@ -144,6 +144,9 @@ fn columns() -> Value {
             "id": text("The column of identifiers."),
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
             "weight": text("The column of numbers that say how much each example counts."),
+            "file": text("The column of recordings that the examples are segments of."),
+            "start": text("The column of seconds at which segments start."),
+            "end": text("The column of seconds at which segments end."),
         }),
     )
 }

@@ -9,6 +9,7 @@ mod bad_results;
 mod commands;
 mod common;
 mod conformance;
+mod diarization;
 mod diff;
 mod documentation;
 mod editors;
