@@ -53,6 +53,9 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Give new examples to the clusters of a finished run.
     Assign(AssignArgs),
+    /// Write what a run has found as other tools read it.
+    #[command(subcommand)]
+    Export(Export),
     /// Make one self-contained HTML page of a run, or Markdown tables of several.
     Report(ReportArgs),
     /// Compare two runs trial by trial: what got significantly better or worse.
@@ -134,6 +137,32 @@ pub(crate) struct EvalArgs {
     /// Format of the scores on stdout.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+}
+
+/// What `export` can write.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Export {
+    /// Who speaks when, as RTTM: a line for every turn of a speaker. The data needs `file`, `start` and `end`.
+    Rttm(RttmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RttmArgs {
+    /// The results folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) folder: PathBuf,
+    /// What was found in this data [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) data: Option<String>,
+    /// Only this trial [default: all, if no recording is in two of them].
+    #[arg(long, value_name = "N")]
+    pub(crate) trial: Option<u32>,
+    /// What this clusterer found [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) clusterer: Option<String>,
+    /// The file to write; `-` is stdout.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

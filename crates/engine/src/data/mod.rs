@@ -2,7 +2,9 @@
 
 pub(crate) mod dataset;
 mod seeds;
+mod segments;
 pub(crate) mod source;
 
 pub use self::dataset::{Dataset, Ids, Trial};
 pub use self::seeds::Seeds;
+pub use self::segments::Segment;

@@ -24,6 +24,8 @@ pub(crate) struct DataSource {
     pub(crate) files: Vec<Option<PathBuf>>,
     /// The columns to read: the name in the stream and the name in the source.
     pub(crate) columns: Vec<(String, String)>,
+    /// Whether the pipeline says where in a recording the examples are.
+    pub(crate) segments: bool,
 }
 
 impl DataSource {
@@ -80,6 +82,7 @@ impl DataSource {
     /// Naming the file, the row and what is wrong with it.
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
         let mut builder = Builder::new(keep, memory);
+        builder.segments = self.segments;
         for file in &self.files {
             let batches = self.load(file.as_deref(), factory, threads)?;
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;

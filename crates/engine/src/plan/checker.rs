@@ -16,6 +16,7 @@ use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
 use crate::error::Error;
 use crate::files::{display, plain};
+use crate::pipeline::keys::SEGMENT_KEYS;
 use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
@@ -207,7 +208,7 @@ impl Checker<'_> {
         // One that reads files has to be told the names of its columns; one that does not is asked which it makes.
         let mut columns: Vec<(String, String)> = match &data.columns {
             Some(Columns(columns)) => {
-                columns.iter().map(|(key, (name, _))| ((*key).to_owned(), name.clone())).collect()
+                columns.iter().map(|(key, (name, _))| (in_stream(key), name.clone())).collect()
             }
             None if data.path.is_none() => {
                 let made = self.columns_made(&loader, data, seed);
@@ -218,8 +219,15 @@ impl Checker<'_> {
         if columns.iter().all(|(key, _)| key != "embedding") {
             columns.insert(0, ("embedding".to_owned(), "embedding".to_owned()));
         }
-        columns.extend(further.iter().map(|name| (format!("{FURTHER}{name}"), (*name).to_owned())));
-        let open = DataSource { name: data.name.clone(), loader, seed, files, columns };
+        let segments = self.names_segments(data)?;
+        for name in further {
+            let key = format!("{FURTHER}{name}");
+            // The pipeline may have another name for it.
+            if columns.iter().all(|(known, _)| *known != key) {
+                columns.push((key, (*name).to_owned()));
+            }
+        }
+        let open = DataSource { name: data.name.clone(), loader, seed, files, columns, segments };
         let before = self.problems.len();
         for file in &open.files {
             match open.probe(file.as_deref(), self.factory) {
@@ -232,6 +240,27 @@ impl Checker<'_> {
             }
         }
         (self.problems.len() == before).then_some(open)
+    }
+
+    /// Whether the pipeline says where in a recording the examples are; a part of it is worth nothing.
+    fn names_segments(&mut self, data: &Data) -> Option<bool> {
+        let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+        let named: Vec<_> = columns.filter(|(key, _)| SEGMENT_KEYS.contains(key)).collect();
+        let missing: Vec<String> = SEGMENT_KEYS
+            .iter()
+            .filter(|key| named.iter().all(|(known, _)| known != *key))
+            .map(|key| format!("`{key}`"))
+            .collect();
+        match named.first() {
+            None => Some(false),
+            Some(_) if missing.is_empty() => Some(true),
+            Some((key, (_, origin))) => {
+                let text = format!("`columns` names `{key}`, but not {}", missing.join(" and "));
+                let help = "a segment of a recording has all of `file`, `start` and `end`";
+                self.problems.push(Problem::new(origin, text).help(help));
+                None
+            }
+        }
     }
 
     /// Which of the columns that a pipeline knows a loader makes up, as far as it says so without being asked for one.
@@ -327,20 +356,32 @@ fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Proble
     if let Some(file) = file {
         placed.text = placed.text.replace(&file.display().to_string(), &display(file));
     }
-    let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    let mut columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    let column = columns
+        .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_ref() == Some(&in_stream(key)));
     if let Some(name) = problem.parameter.as_deref().and_then(|name| name.strip_prefix(FURTHER)) {
         let file = file.map_or_else(|| format!("data `{}`", data.name), display);
-        placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
+        if let Some((key, (source, _))) = column {
+            placed.text = format!("`{key}` names the column `{source}`, which is not in {file}");
+        } else {
+            placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
+            if SEGMENT_KEYS.contains(&name) {
+                let help = "name the columns: `columns = { …, file = …, start = …, end = … }`";
+                placed.help = Some(help.to_owned());
+            }
+        }
     }
-    let column = columns
-        .into_iter()
-        .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_deref() == Some(key));
     if let Some((_, (_, origin))) = column {
         placed.origin = Some(origin.clone());
     } else if placed.origin.as_ref() == Some(&data.loader.origin) {
         placed.origin = Some(data_place(data).clone());
     }
     placed
+}
+
+/// What a column of the pipeline is called in a stream.
+fn in_stream(key: &str) -> String {
+    if SEGMENT_KEYS.contains(&key) { format!("{FURTHER}{key}") } else { key.to_owned() }
 }
 
 /// Where a pipeline says what data is read.

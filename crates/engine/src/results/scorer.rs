@@ -91,13 +91,19 @@ impl Scorer {
         if flags.contains(Flags::NEEDS_EMBEDDINGS) {
             return Err(Error::request(format!("evaluator `{name}` needs embeddings, and here are only sets")));
         }
+        let columns = created.instance.columns()?;
+        if let Some(column) = columns.first() {
+            let text =
+                format!("evaluator `{name}` needs the column `{column}` of the data, and here are only sets");
+            return Err(Error::request(text));
+        }
         let recipe = Recipe {
             kind: Kind::Evaluator,
             name: name.to_owned(),
             params: "{}".to_owned(),
             key: created.key,
             flags,
-            columns: Vec::new(),
+            columns,
         };
         let instance = ForeignEvaluator::try_from(created.instance)?;
         let metrics = instance.try_metrics()?;

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod diff;
 mod eval;
+mod export;
 mod inspect;
 mod new_plugin;
 mod plan;
@@ -22,7 +23,7 @@ use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
 use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
 
-use crate::cli::{Cli, Command, PipelineArgs};
+use crate::cli::{Cli, Command, Export, PipelineArgs};
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::terminal::clean::clean;
@@ -41,6 +42,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
         Command::Eval(args) => eval::run(plugins, args),
         Command::Assign(args) => assign::run(plugins, args),
+        Command::Export(Export::Rttm(args)) => export::rttm(plugins, args),
         Command::Report(args) => report::run(plugins, args),
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),

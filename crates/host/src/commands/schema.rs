@@ -145,6 +145,9 @@ fn columns() -> Value {
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
             "weight": text("The column of numbers that say how much each example counts."),
             "seed": text("The column of sets that are known beforehand, null where they are not."),
+            "file": text("The column of recordings that the examples are segments of."),
+            "start": text("The column of seconds at which segments start."),
+            "end": text("The column of seconds at which segments end."),
         }),
     )
 }

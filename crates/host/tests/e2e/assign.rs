@@ -56,8 +56,19 @@ fn again(folder: &Folder, data: &str, clusterer: &str, trial: u32, more: &[&str]
     let file = repository().join("data").join(format!("{data}.parquet"));
     let (file, trial) = (file.display().to_string(), trial.to_string());
     let only = format!("trial={trial}");
-    let mut args =
-        vec!["assign", "out", &file, "--clusterer", clusterer, "--trial", &trial, "--out", "new.parquet", "--where", &only];
+    let mut args = vec![
+        "assign",
+        "out",
+        &file,
+        "--clusterer",
+        clusterer,
+        "--trial",
+        &trial,
+        "--out",
+        "new.parquet",
+        "--where",
+        &only,
+    ];
     args.extend(more);
     folder.run(&args, 0);
     folder.read_parquet("new.parquet")
@@ -73,7 +84,8 @@ fn moved(folder: &Folder, data: &str, clusterer: &str, trial: u32) -> usize {
 
 #[test]
 fn examples_of_the_run_are_given_to_their_own_clusters_at_their_own_distance() {
-    for (data, degree) in [("omniglot/d2_n150_test", 2), ("speech/d2_n150_test", 2), ("omniglot/d3_n250_test", 3)] {
+    for (data, degree) in [("omniglot/d2_n150_test", 2), ("speech/d2_n150_test", 2), ("omniglot/d3_n250_test", 3)]
+    {
         let folder = Folder::new();
         let clusterers = "[[clusterer]]\nname = \"CKM\"\nuse = \"ckm\"\nparams = { k = 5, restarts = 3 }\n\n\
                           [[clusterer]]\nname = \"CAP\"\nuse = \"cap\"\nparams = { preference = { k = 5 } }\n";
@@ -110,7 +122,8 @@ fn a_mixture_gives_its_examples_back_with_their_posteriors() {
     }
     // Nothing is known of larger unions.
     let file = repository().join(format!("data/{data}.parquet")).display().to_string();
-    let args = ["assign", "out", &file, "--clusterer", "CGM", "--trial", "0", "--out", "n.parquet", "--degree", "3"];
+    let args =
+        ["assign", "out", &file, "--clusterer", "CGM", "--trial", "0", "--out", "n.parquet", "--degree", "3"];
     let (_, stderr) = folder.run(&args, 2);
     assert!(stderr.contains("lower --degree, or run the pipeline with `degree = 3`"), "{stderr}");
 }
@@ -220,8 +233,16 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     };
     let ckm = |file| ["out", file, "--clusterer", "CKM"];
     refused(&["out", "new.parquet"], 2, "choose with --clusterer: `CKM`, `KM`, `CAP`");
-    refused(&["out", "new.parquet", "--clusterer", "AP"], 2, "the run has no clusterer `AP`; it has `CKM`, `KM`, `CAP`");
-    refused(&["out", "new.parquet", "--clusterer", "CKM", "--trial", "4"], 2, "the run has no trial `4`; it has `0`");
+    refused(
+        &["out", "new.parquet", "--clusterer", "AP"],
+        2,
+        "the run has no clusterer `AP`; it has `CKM`, `KM`, `CAP`",
+    );
+    refused(
+        &["out", "new.parquet", "--clusterer", "CKM", "--trial", "4"],
+        2,
+        "the run has no trial `4`; it has `0`",
+    );
     refused(&["nowhere", "new.parquet"], 2, "nowhere is no results folder");
     refused(&ckm("gone.parquet"), 2, "gone.parquet: there is no such file");
     refused(&ckm("gone-*.parquet"), 2, "no file matches gone-*.parquet");
@@ -236,7 +257,11 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     refused(&more(&["--out", "new.parquet"]), 2, "new.parquet is what is read");
     refused(&more(&["--out", "out/clusters.parquet"]), 2, "is there already, in the results folder");
     refused(&more(&["--out", "no/where.parquet"]), 2, "there is no folder no");
-    refused(&["out", "sets.parquet", "--clusterer", "CKM", "--columns", "s"], 2, "the column `s` must hold integers");
+    refused(
+        &["out", "sets.parquet", "--clusterer", "CKM", "--columns", "s"],
+        2,
+        "the column `s` must hold integers",
+    );
 
     // What is gone matters only if it is needed.
     std::fs::rename(folder.path("blobs.parquet"), folder.path("moved.parquet")).unwrap();
@@ -264,6 +289,9 @@ fn weights_that_have_changed_are_refused_where_unions_are_composed() {
     let file = repository().join(format!("data/{data}.parquet")).display().to_string();
     let args = ["assign", "out", &file, "--trial", "0", "--out", "labels.parquet"];
     let (_, stderr) = folder.run(&args, 2);
-    assert!(stderr.contains("g.safetensors has changed since the run") && stderr.contains("--seen-only"), "{stderr}");
+    assert!(
+        stderr.contains("g.safetensors has changed since the run") && stderr.contains("--seen-only"),
+        "{stderr}"
+    );
     folder.run(&[&args[..], &["--seen-only"]].concat(), 0);
 }

@@ -10,6 +10,7 @@ mod bad_results;
 mod commands;
 mod common;
 mod conformance;
+mod diarization;
 mod diff;
 mod documentation;
 mod editors;
