@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod diff;
 mod eval;
+mod fit_composer;
 mod inspect;
 mod new_plugin;
 mod plan;
@@ -12,6 +13,8 @@ mod report;
 mod run;
 mod schema;
 mod test_plugin;
+
+pub(crate) use self::fit_composer::grid as composers;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
@@ -39,6 +42,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
         Command::Eval(args) => eval::run(plugins, args),
+        Command::FitComposer(args) => fit_composer::run(plugins, args),
         Command::Report(args) => report::run(plugins, args),
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),
