@@ -56,6 +56,8 @@ pub(crate) enum Command {
     /// Write what a run has found as other tools read it.
     #[command(subcommand)]
     Export(Export),
+    /// Learn a composition function from labelled embeddings, and find out which one to take.
+    FitComposer(FitComposerArgs),
     /// Make one self-contained HTML page of a run, or Markdown tables of several.
     Report(ReportArgs),
     /// Compare two runs trial by trial: what got significantly better or worse.
@@ -212,6 +214,66 @@ pub(crate) struct AssignArgs {
     /// Show nothing but errors.
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitComposerArgs {
+    /// Labelled embeddings: files, or quoted patterns whose files are read as if they were one. Labels of different trials, or of
+    /// different DATA with trials, are different labels.
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// The weights to write, for `[composer] use = "bilinear"`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session; `trial=` for none [default:
+    /// embedding=embedding,truth=labels, and trial=trial if there is one].
+    #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// What the pipeline's `space` will do to vectors before distances are taken.
+    #[arg(long, value_enum, default_value_t = Normalization::None)]
+    pub(crate) normalize: Normalization,
+    /// The loader [default: by the ending of the file].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) loader: Option<String>,
+    /// The loader's parameters, a JSON object [default for npy: {"labels": "{stem}-labels.npy"}, beside the data].
+    #[arg(long, value_name = "JSON")]
+    pub(crate) params: Option<String>,
+    /// Judge this composer, too; may be given several times. It must need no parameters.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) composer: Vec<String>,
+    /// Which g the file holds: the fitted one, or c·(a + b) as weights with W₁ = c·I.
+    #[arg(long, value_enum, default_value_t = Weights::Fitted)]
+    pub(crate) write: Weights,
+    /// The source of randomness, where not everything can be tried.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads to use [default: all cores]; no result depends on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// Print everything that was found out as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show nothing but errors and the judgement.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// What a space does to vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Normalization {
+    /// Nothing.
+    None,
+    /// Division by their Euclidean norm.
+    L2,
+}
+
+/// What a file of weights can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Weights {
+    /// The fitted g.
+    Fitted,
+    /// c·(a + b).
+    ScaledSum,
 }
 
 #[derive(Debug, Args)]

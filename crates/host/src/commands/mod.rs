@@ -6,6 +6,7 @@ mod completions;
 mod diff;
 mod eval;
 mod export;
+mod fit_composer;
 mod inspect;
 mod new_plugin;
 mod plan;
@@ -14,6 +15,8 @@ mod report;
 mod run;
 mod schema;
 mod test_plugin;
+
+pub(crate) use self::fit_composer::grid as composers;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
@@ -43,6 +46,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Eval(args) => eval::run(plugins, args),
         Command::Assign(args) => assign::run(plugins, args),
         Command::Export(Export::Rttm(args)) => export::rttm(plugins, args),
+        Command::FitComposer(args) => fit_composer::run(plugins, args),
         Command::Report(args) => report::run(plugins, args),
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),

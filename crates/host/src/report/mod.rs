@@ -2,6 +2,7 @@
 
 mod bars;
 mod colour;
+mod composition;
 mod confusion;
 mod graph;
 pub(crate) mod markdown;
