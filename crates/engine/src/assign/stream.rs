@@ -134,7 +134,7 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
     }
     columns.extend(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
     let files: Vec<Option<PathBuf>> = data.files.iter().cloned().map(Some).collect();
-    let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns };
+    let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns, segments: false };
     for file in &data.files {
         source.probe(Some(file), factory).map_err(|error| match error {
             Error::Component(error) => {

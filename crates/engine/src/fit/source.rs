@@ -80,6 +80,7 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
         seed: 0,
         files: files.into_iter().map(Some).collect(),
         columns,
+        segments: false,
     };
     if data.columns.trial == Trials::IfThere {
         let lacks_trials = |file: &Option<PathBuf>| match source.probe(file.as_deref(), factory) {
