@@ -23,6 +23,9 @@ const PRECISION: f64 = 1e-6;
 /// Segments that overlap by no more, in seconds, do so by rounding: times are often given in milliseconds.
 const ROUNDING: f64 = 1.1e-3;
 
+/// No time is farther from 0, in seconds: sums of them are exact enough.
+const FARTHEST: f64 = 1e12;
+
 /// What is left out.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +102,7 @@ fn seconds(evaluation: &Evaluation<'_>, name: &str) -> Result<Vec<f64>> {
         Column::Integers(seconds) => seconds.iter().map(|&whole| whole as f64).collect(),
         _ => return Err(Error::data(format!("the column `{name}` must hold numbers: seconds"))),
     };
-    match seconds.iter().position(|seconds| !seconds.is_finite()) {
+    match seconds.iter().position(|seconds| !(-FARTHEST..=FARTHEST).contains(seconds)) {
         Some(row) => Err(Error::data(format!("row {row} of the trial: the {name} is {}", seconds[row]))),
         None => Ok(seconds),
     }

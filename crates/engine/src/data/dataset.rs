@@ -119,9 +119,11 @@ impl Trial {
     /// Where in recordings the examples are.
     ///
     /// # Errors
-    /// If the data does not say, or says something else.
+    /// If the data does not say, or they have no place in time that is their own.
     pub fn segments(&self) -> Result<Vec<Segment>> {
-        segments(&self.columns)
+        let segments = segments(&self.columns)?;
+        require_apart(&segments, &(0..segments.len()).collect::<Vec<usize>>())?;
+        Ok(segments)
     }
 
     /// The columns that a component asked for, the identifiers among them.

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// Segments that overlap by no more, in seconds, do so by rounding: times are often given in milliseconds.
 const ROUNDING: f64 = 1.1e-3;
 
+/// No time is farther from 0, in seconds: milliseconds still are whole numbers.
+const FARTHEST: f64 = 1e12;
+
 /// Where in a recording an example is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
@@ -42,7 +45,7 @@ pub(super) fn segments(columns: &Table) -> Result<Vec<Segment>> {
 pub(super) fn require_apart(segments: &[Segment], rows: &[usize]) -> Result<()> {
     for (Segment { start, end, .. }, row) in segments.iter().zip(rows) {
         for (name, time) in [("start", start), ("end", end)] {
-            if !time.is_finite() {
+            if !(-FARTHEST..=FARTHEST).contains(time) {
                 return Err(Error::data(format!("row {row}: the {name} is {time}")));
             }
         }
@@ -91,6 +94,7 @@ mod tests {
             "row 11: the segment ends at 2 s, before it starts at 3 s"
         );
         assert_eq!(checked(&[("a", f64::NAN, 1.0)]), "row 10: the start is NaN");
+        assert_eq!(checked(&[("a", 0.0, f64::MAX)]), format!("row 10: the end is {}", f64::MAX));
         assert_eq!(
             checked(&[("a", 4.0, 6.0), ("b", 0.0, 9.0), ("a", 0.0, 4.5)]),
             "rows 10 and 12 are segments of `a` that overlap from 4 to 4.5 s; who speaks at once belongs in one set"

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use compflow_engine::data::{Ids, Segment, Trial};
 use compflow_engine::files::{plain, write_whole};
+use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 use compflow_engine::results::{self, RecordedRun};
 use compflow_engine::{Cancel, Results};
 
@@ -33,10 +34,14 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     let mut recordings: HashMap<String, u32> = HashMap::new();
     let mut found: Vec<(Segment, Vec<u32>)> = Vec::new();
     for trial in trials {
-        let segments = trial.segments().map_err(|error| {
+        let lacks = |name: &&&str| trial.columns.iter().all(|(known, _)| known != **name);
+        if let Some(name) = SEGMENT_KEYS.iter().find(lacks) {
             let keys = "`columns = { …, file = …, start = …, end = … }`";
-            Failure::request(format!("{error}: name the columns in [[data]] `{data}` and run again: {keys}"))
-        })?;
+            let text =
+                format!("data `{data}` has no `{name}`: name the columns of its segments and run again, {keys}");
+            return Err(Failure::request(text));
+        }
+        let segments = trial.segments()?;
         for segment in &segments {
             let first = *recordings.entry(segment.file.clone()).or_insert(trial.number);
             if first != trial.number {

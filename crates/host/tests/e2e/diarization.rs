@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, Float64Array, StringArray};
+use arrow_array::{ArrayRef, Float64Array, StringArray};
 
 use crate::common::{Folder, embeddings, numbers, repository, sets, texts};
 
@@ -125,18 +125,12 @@ fn exporting_says_what_to_choose_and_what_is_missing() {
     folder.run(&["run", "plain.toml", "--out", "plain", "--quiet"], 0);
     assert_eq!(
         refused(&["plain"]),
-        "error: the data has no column `file`: name the columns in [[data]] `talk` and run again: \
+        "error: data `talk` has no `file`: name the columns of its segments and run again, \
          `columns = { …, file = …, start = …, end = … }`\n"
     );
     // Times that have changed since would be those of other turns.
     write_segments(&folder, &FILES, &START.map(|start| start + 0.25), &END.map(|end| end + 0.25));
-    assert_eq!(
-        refused(&["run", "--clusterer", "CKM"]),
-        format!(
-            "error: {} has changed since the run\n",
-            folder.path("talk.parquet").canonicalize().unwrap().display()
-        )
-    );
+    assert_eq!(refused(&["run", "--clusterer", "CKM"]), "error: talk.parquet has changed since the run\n");
 }
 
 #[test]
@@ -224,5 +218,5 @@ fn the_shipped_conversations_are_told_apart_best_by_who_knows_unions() {
     let score = |clusterer: &str| scores[&(clusterer.to_owned(), "der".to_owned())];
     assert!(score("CKM") < 0.1 && score("k-means") > 0.15 && score("Ward") > 0.15, "{scores:?}");
     let (text, _) = folder.run(&["export", "rttm", "run", "--clusterer", "CKM"], 0);
-    assert!(text.lines().count() > 60 && text.lines().all(|line| line.starts_with("SPEAKER conversation-0-")));
+    assert!(text.lines().count() > 30 && text.lines().all(|line| line.starts_with("SPEAKER conversation-0-")));
 }
