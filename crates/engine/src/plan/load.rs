@@ -6,7 +6,7 @@ use compflow_api::{Flags, Level};
 
 use super::check::Checked;
 use super::checker::data_place;
-use super::{PlannedData, PlannedEvaluator, Variant};
+use super::{PlannedClusterer, PlannedData, PlannedEvaluator, Setup};
 use crate::data::dataset::Keep;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
@@ -31,8 +31,7 @@ pub(super) fn load(
     let total = sources.len();
     let progress = factory.observer.count(Counted::Data, total);
     // The matrix is read only if somebody wants it whole.
-    let streamed =
-        checked.clusterers.iter().flat_map(|clusterer| &clusterer.variants).all(|variant| variant.streams);
+    let streamed = checked.clusterers.iter().flat_map(PlannedClusterer::setups).all(|setup| setup.streams);
     let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
     // All data together must fit, not each by itself.
     let mut memory = factory.memory;
@@ -71,8 +70,8 @@ fn warn_of_weights(dataset: &Dataset, data: &Data, checked: &Checked, factory: &
     if dataset.trials.iter().all(|trial| trial.weights.is_none()) {
         return;
     }
-    let uses = |variant: &Variant| variant.recipe.flags.contains(Flags::USES_WEIGHTS);
-    let others = checked.clusterers.iter().filter(|clusterer| !clusterer.variants.iter().all(uses));
+    let uses = |setup: &Setup| setup.recipe.flags.contains(Flags::USES_WEIGHTS);
+    let others = checked.clusterers.iter().filter(|clusterer| !clusterer.setups().all(uses));
     let names: Vec<String> = others.map(|clusterer| format!("`{}`", clusterer.name)).collect();
     if !names.is_empty() {
         let text = format!("no use of its weights is made by {}", names.join(", "));

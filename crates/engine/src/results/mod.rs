@@ -12,7 +12,7 @@ mod tables;
 mod units;
 
 pub use self::lead::lead;
-pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
+pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::run::{Finished, RunOptions};

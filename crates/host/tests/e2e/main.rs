@@ -21,6 +21,7 @@ mod new_plugins;
 mod report;
 mod resume;
 mod runs;
+mod selection;
 mod silently_wrong;
 mod trust;
 mod tutorial;
