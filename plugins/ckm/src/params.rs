@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of singletons.
-    #[schemars(range(min = 1), example = 5)]
+    /// Number of singletons, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 5, extend("x-select" = { "from": 2, "to": 10 }))]
     pub k: usize,
     /// How often it starts anew; the lowest SSD wins. If 2ᵏ is more than that, swaps (see `refine`) take the place of most
     /// restarts: half of them with every further singleton. If `init` is a clusterer, the restarts after the first begin

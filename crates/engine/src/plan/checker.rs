@@ -11,13 +11,13 @@ use compflow_api::{
 use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
-use super::{PlannedClusterer, Variant};
+use super::{PlannedClusterer, Setup, Variant};
 use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
 use crate::error::Error;
 use crate::files::{display, plain};
 use crate::pipeline::keys::SEGMENT_KEYS;
-use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid};
+use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid, selection};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 use crate::problem::{Origin, Problem};
@@ -85,24 +85,34 @@ impl Checker<'_> {
         let Use { component, origin, params } = &clusterer.component;
         let mut variants = Vec::new();
         let points = grid::expand(params, self.problems);
+        let registry = &self.factory.registry;
+        let schema_of = |name: &str| {
+            let entry = registry.find(Kind::Clusterer, name).ok()?;
+            serde_json::from_str(entry.component.schema).ok()
+        };
+        let schema: serde_json::Value = schema_of(component).unwrap_or_default();
         for point in &points {
-            let at_point =
-                Use { component: component.clone(), origin: origin.clone(), params: point.params.clone() };
-            let Some(checked) = self.make(&at_point, Kind::Clusterer) else { continue };
-            let params = checked.instance.component().effective(&checked.recipe.params);
+            let mut params = point.params.clone();
+            selection::write_out_auto(&mut params, &schema, &schema_of);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
-            let streams = ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams());
-            let streams = match streams {
-                Ok(streams) => streams,
-                Err(error) => {
-                    self.refused::<()>(&at_point, &error);
-                    continue;
-                }
+            let options = selection::options(&params, self.problems);
+            let setups: Option<Vec<Setup>> = options
+                .into_iter()
+                .map(|option| {
+                    let with = Use { component: component.clone(), origin: origin.clone(), params: option.params };
+                    self.setup(&with, option.choices)
+                })
+                .collect();
+            let Some(setups) = setups.filter(|setups| !setups.is_empty()) else { continue };
+            let params = match &setups[..] {
+                [only] => only.params.clone(),
+                _ => params.to_json(self.problems).to_string(),
             };
-            variants.push(Variant { label, recipe: checked.recipe, params, streams });
+            variants.push(Variant { label, params, options: setups });
         }
         if !variants.is_empty() {
-            let flags = variants.iter().fold(Flags::NONE, |flags, variant| flags.and(variant.recipe.flags));
+            let setups = variants.iter().flat_map(|variant| &variant.options);
+            let flags = setups.fold(Flags::NONE, |flags, setup| flags.and(setup.recipe.flags));
             let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
             // With degree 1 there are no unions, and nothing is composed.
             if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
@@ -131,6 +141,16 @@ impl Checker<'_> {
             }
         }
         PlannedClusterer { name: clusterer.name.clone(), variants }
+    }
+
+    /// Makes a clusterer with all parameters chosen.
+    fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
+        let checked = self.make(component, Kind::Clusterer)?;
+        let params = checked.instance.component().effective(&checked.recipe.params);
+        match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
+            Ok(streams) => Some(Setup { choices, recipe: checked.recipe, params, streams }),
+            Err(error) => self.refused(component, &error),
+        }
     }
 
     pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> Vec<PlannedEvaluator> {

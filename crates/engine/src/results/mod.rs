@@ -16,7 +16,7 @@ mod units;
 
 pub(crate) use self::cell::CellTables;
 pub use self::lead::lead;
-pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
+pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::rttm::rttm;

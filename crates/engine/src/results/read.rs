@@ -71,6 +71,36 @@ pub struct Trace {
     pub points: Vec<(u32, f64)>,
 }
 
+/// What was selected from in one cell.
+#[derive(Debug)]
+pub struct Selected {
+    /// The data set.
+    pub data: String,
+    /// The trial's number.
+    pub trial: u32,
+    /// The clusterer, or a point of its grids.
+    pub clusterer: String,
+    /// In the order of the pipeline, without those that failed.
+    pub candidates: Vec<SelectedValue>,
+}
+
+/// A row of `selection.parquet`.
+#[derive(Debug)]
+pub struct SelectedValue {
+    /// The parameters, as a JSON object.
+    pub params: String,
+    /// The value, if one parameter was selected.
+    pub value: Option<f64>,
+    /// The agreement of two halves.
+    pub stability: f64,
+    /// What was chosen by.
+    pub worth: f64,
+    /// Whether this was chosen.
+    pub chosen: bool,
+    /// Whether the gap statistic would have chosen this.
+    pub gap_chosen: bool,
+}
+
 /// The sets that one clusterer gave to the examples of one trial.
 #[derive(Debug)]
 pub struct TrialAssignments {
@@ -221,6 +251,19 @@ impl Results {
         let mut traces = Table::open(&self.folder, "traces")?.read(read_traces)?;
         traces.retain(|trace| !self.tunes(&trace.data));
         Ok(traces)
+    }
+
+    /// What was selected, cell by cell; nothing for runs that selected nothing.
+    ///
+    /// # Errors
+    /// If the table is damaged.
+    pub fn selected(&self) -> Result<Vec<Selected>> {
+        if !self.folder.join("selection.parquet").exists() {
+            return Ok(Vec::new());
+        }
+        let mut selected = Table::open(&self.folder, "selection")?.read(read_selected)?;
+        selected.retain(|selected| !self.tunes(&selected.data));
+        Ok(selected)
     }
 
     /// What every clusterer found in one trial.
@@ -395,6 +438,27 @@ fn read_traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
         }
     }
     Ok(traces)
+}
+
+fn read_selected(frame: &DataFrame) -> PolarsResult<Vec<Selected>> {
+    let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
+    let (params, value) = (texts(frame, "params")?, floats(frame, "value")?);
+    let (stability, worth) = (floats(frame, "stability")?, floats(frame, "worth")?);
+    let (chosen, gap_chosen) = (flags(frame, "chosen")?, flags(frame, "gap_chosen")?);
+    let mut selected: Vec<Selected> = Vec::new();
+    for (at, ((data, clusterer), params)) in data.into_iter().zip(clusterer).zip(params).enumerate() {
+        let (Some(trial), Some(stability), Some(worth)) = (trial[at], stability[at], worth[at]) else { continue };
+        let same = |last: &Selected| last.data == data && last.trial == trial && last.clusterer == clusterer;
+        if !selected.last().is_some_and(same) {
+            selected.push(Selected { data, trial, clusterer, candidates: Vec::new() });
+        }
+        let (chosen, gap_chosen) = (chosen[at].unwrap_or_default(), gap_chosen[at].unwrap_or_default());
+        let candidate = SelectedValue { params, value: value[at], stability, worth, chosen, gap_chosen };
+        if let Some(last) = selected.last_mut() {
+            last.candidates.push(candidate);
+        }
+    }
+    Ok(selected)
 }
 
 fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<Vec<TrialAssignments>> {

@@ -17,6 +17,7 @@ use crate::files::{Staged, plain};
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::run::row::Row;
+use crate::run::selection::{Candidate, Selection};
 
 /// Writes all tables. Each appears whole or not at all, and none before all are written.
 ///
@@ -35,6 +36,7 @@ pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Pat
         ("singletons", whole(|| singletons(plan, rows))),
         ("densities", whole(|| densities(plan, rows))),
         ("factors", whole(|| factors(plan, rows))),
+        ("selection", whole(|| selection(plan, rows))),
     ];
     if plan.setting.memberships {
         let write: Writing<'_> =
@@ -130,10 +132,7 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         (None, None) => "interrupted",
     };
     columns.extend([
-        Column::new(
-            "params".into(),
-            rows.iter().map(|row| row.cell.variant(plan).params.as_str()).collect::<Vec<_>>(),
-        ),
+        Column::new("params".into(), rows.iter().map(|row| row.params(plan)).collect::<Vec<_>>()),
         Column::new("n".into(), rows.iter().map(|row| row.cell.trial(plan).size() as u32).collect::<Vec<_>>()),
         Column::new("dim".into(), rows.iter().map(|row| dataset(row).dim as u32).collect::<Vec<_>>()),
         Column::new("seed".into(), rows.iter().map(|row| row.cell.seed(plan) as i64).collect::<Vec<_>>()),
@@ -150,10 +149,7 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         Column::new("singletons".into(), counted(false)),
         Column::new("compositions".into(), counted(true)),
         Column::new("scalars".into(), outcomes().map(|outcome| scalars(&outcome?.clustering)).collect::<Vec<_>>()),
-        Column::new(
-            "resolved".into(),
-            outcomes().map(|outcome| resolved(&outcome?.clustering)).collect::<Vec<_>>(),
-        ),
+        Column::new("resolved".into(), rows.iter().map(|row| resolved(plan, row)).collect::<Vec<_>>()),
         Column::new("status".into(), rows.iter().map(status).collect::<Vec<_>>()),
         Column::new("error".into(), rows.iter().map(|row| row.error.as_deref()).collect::<Vec<_>>()),
     ]);
@@ -167,12 +163,70 @@ fn scalars(clustering: &Clustering) -> Option<String> {
     (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
 }
 
-/// Parameters that the method settled by itself, as a JSON object; `None` if there are none.
-fn resolved(clustering: &Clustering) -> Option<String> {
+/// Parameters that were selected or that the method settled by itself, as a JSON object; `None` if there are none.
+fn resolved(plan: &Plan, row: &Row) -> Option<String> {
     let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let selected = row.selection.iter().flat_map(|_| &row.cell.setup(plan).choices);
+    let found = row.outcome.iter().flat_map(|outcome| &outcome.clustering.resolved);
     let object: serde_json::Map<_, _> =
-        clustering.resolved.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        selected.chain(found).map(|(name, text)| (name.clone(), value(text))).collect();
     (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
+}
+
+/// What was selected from, value by value; no rows if nothing was.
+fn selection(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let selected: Vec<(&Row, &Selection)> =
+        rows.iter().filter_map(|row| Some((row, row.selection.as_ref()?))).collect();
+    let mut columns =
+        join_columns(plan, selected.iter().map(|(row, selection)| (*row, selection.candidates.len())));
+    // An option at a time: its number, what it is, and what it came to.
+    let options = || {
+        selected.iter().flat_map(|(row, selection)| {
+            let setups = &row.cell.variant(plan).options;
+            selection
+                .candidates
+                .iter()
+                .zip(setups)
+                .enumerate()
+                .map(|(at, (candidate, setup))| (at, *selection, &setup.choices, candidate))
+        })
+    };
+    let number = |name: &str, value: fn(&Candidate) -> f64| {
+        let values = options().map(|(_, _, _, candidate)| candidate.as_ref().ok().map(value));
+        Column::new(name.into(), values.collect::<Vec<Option<f64>>>())
+    };
+    let only = |choices: &[(String, String)]| match choices {
+        [(_, value)] => value.parse::<f64>().ok(),
+        _ => None,
+    };
+    let json = |choices: &[(String, String)]| {
+        let value = |text: &str| serde_json::from_str(text).unwrap_or(serde_json::Value::Null);
+        let object: serde_json::Map<_, _> =
+            choices.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        serde_json::Value::Object(object).to_string()
+    };
+    columns.extend([
+        Column::new("params".into(), options().map(|(_, _, choices, _)| json(choices)).collect::<Vec<_>>()),
+        Column::new("value".into(), options().map(|(_, _, choices, _)| only(choices)).collect::<Vec<_>>()),
+        number("stability", |candidate| candidate.stability),
+        number("stability_se", |candidate| candidate.stability_se),
+        number("information", |candidate| candidate.information),
+        number("null_stability", |candidate| candidate.null_stability),
+        number("null_information", |candidate| candidate.null_information),
+        number("worth", |candidate| candidate.worth),
+        number("gap", |candidate| candidate.gap),
+        number("gap_se", |candidate| candidate.gap_se),
+        number("clusters", |candidate| candidate.clusters),
+        Column::new("chosen".into(), options().map(|(at, of, _, _)| at == of.chosen).collect::<Vec<_>>()),
+        Column::new("gap_chosen".into(), options().map(|(at, of, _, _)| at == of.by_gap).collect::<Vec<_>>()),
+        Column::new(
+            "error".into(),
+            options()
+                .map(|(_, _, _, candidate)| candidate.as_ref().err().cloned())
+                .collect::<Vec<Option<String>>>(),
+        ),
+    ]);
+    DataFrame::new(options().count(), columns)
 }
 
 /// What unions are composed from: the vectors of singletons before normalisation.

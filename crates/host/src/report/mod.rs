@@ -14,6 +14,7 @@ mod points;
 pub(crate) mod reference;
 mod scatter;
 mod scores;
+mod selection;
 mod setup;
 mod svg;
 mod times;

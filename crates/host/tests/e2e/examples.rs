@@ -43,6 +43,19 @@ fn the_clusterer_in_c_uses_the_composer_and_passes_the_kit() {
     assert!(stdout.ends_with(" passed, 0 failed, 0 skipped\n"), "{stdout}");
 }
 
+/// The engine knows nothing of it but what crosses the boundary, and selects its parameter all the same.
+#[test]
+fn the_parameter_of_a_clusterer_in_c_is_selected() {
+    let folder = Folder::new();
+    build(&folder, "c", &repository().join("crates/api/include"), &[]);
+    let pipeline = repository().join("examples/c-clusterer/pipeline.toml");
+    let pipeline =
+        std::fs::read_to_string(pipeline).unwrap().replace("{ k = 3 }", "{ k = { select = [2, 3, 4, 5] } }");
+    folder.write("p.toml", &pipeline);
+    let (_, stderr) = folder.run(&["--plugins", "c", "run", "p.toml", "--out", "out"], 0);
+    assert!(stderr.contains("selected cmedoids on made-up: k=3 in 3 of 3 trials"), "{stderr}");
+}
+
 /// The header as first released, beside today's conveniences: what was built with it loads and gives the same result.
 #[test]
 fn a_library_built_from_the_first_header_still_loads() {

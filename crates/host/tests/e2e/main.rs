@@ -24,6 +24,7 @@ mod report;
 mod resume;
 mod runs;
 mod seeds;
+mod selection;
 mod silently_wrong;
 mod trust;
 mod tutorial;
