@@ -20,13 +20,13 @@ struct Span {
 }
 
 /// The turns of all speakers, recording by recording, in the order of time. A speaker is a member of the segments' sets, and
-/// `name` says what to call it.
+/// `name` says what to call it in a recording.
 ///
 /// # Errors
 /// If a name cannot be written.
 pub fn rttm<'a>(
     segments: impl Iterator<Item = (&'a Segment, &'a [u32])>,
-    name: impl Fn(u32) -> String,
+    name: impl Fn(&str, u32) -> String,
 ) -> Result<String> {
     let mut spoken: BTreeMap<(&str, u32), Vec<Span>> = BTreeMap::new();
     for (Segment { file, start, end }, speakers) in segments {
@@ -42,7 +42,7 @@ pub fn rttm<'a>(
     turns.sort_by_key(|&(file, Span { start, end }, speaker)| (file, start, end, speaker));
     let mut text = String::new();
     for (file, Span { start, end }, speaker) in turns {
-        let name = name(speaker);
+        let name = name(file, speaker);
         for field in [file, &name] {
             if field.is_empty() || field.contains(char::is_whitespace) {
                 let text = format!("`{field}` cannot be written as RTTM, where blanks separate the columns");
@@ -84,7 +84,7 @@ mod tests {
     fn written(segments: &[(&str, f64, f64, &[u32])]) -> Result<String> {
         let places: Vec<Segment> =
             segments.iter().map(|&(file, start, end, _)| Segment { file: file.to_owned(), start, end }).collect();
-        rttm(places.iter().zip(segments.iter().map(|segment| segment.3)), |speaker| format!("s{speaker}"))
+        rttm(places.iter().zip(segments.iter().map(|segment| segment.3)), |_, speaker| format!("s{speaker}"))
     }
 
     #[test]

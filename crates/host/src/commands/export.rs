@@ -1,6 +1,6 @@
 //! `compflow export`: what a run has found, as other tools read it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,9 @@ use super::{plugins, print, variables};
 use crate::cli::RttmArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+
+/// Sets in the order of the examples, and names of their members.
+type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
 
 /// Runs `export rttm`.
 ///
@@ -32,6 +35,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
         return Err(Failure::request(format!("data `{data}` has no trial {number}")));
     }
     let mut recordings: HashMap<String, u32> = HashMap::new();
+    let mut names: HashMap<u32, BTreeMap<u32, String>> = HashMap::new();
     let mut found: Vec<(Segment, Vec<u32>)> = Vec::new();
     for trial in trials {
         let lacks = |name: &&&str| trial.columns.iter().all(|(known, _)| known != **name);
@@ -51,8 +55,15 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
                 )));
             }
         }
-        found.extend(segments.into_iter().zip(sets_of(&run, data, trial, clusterer)?));
+        let (sets, called) = sets_of(&run, data, trial, clusterer)?;
+        names.insert(trial.number, called);
+        found.extend(segments.into_iter().zip(sets));
     }
+    // Seeds have names; they are of one trial, and so is a recording.
+    let speaker = |file: &str, cluster: u32| {
+        let called = recordings.get(file).and_then(|trial| names.get(trial)?.get(&cluster));
+        called.map_or_else(|| format!("speaker{cluster}"), |name| name.replace(char::is_whitespace, "_"))
+    };
     let text = results::rttm(found.iter().map(|(segment, set)| (segment, &set[..])), speaker)?;
     if args.out == Path::new("-") {
         return print(&text);
@@ -62,8 +73,8 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     Ok(0)
 }
 
-/// The set that a clusterer gave to every example of a trial.
-fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<Vec<Vec<u32>>, Failure> {
+/// The set that a clusterer gave to every example of a trial, and what clusters are called, if they have names.
+fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<Found, Failure> {
     let number = trial.number;
     let assignments = run.assignments(data, number)?;
     let Some(assigned) = assignments.iter().find(|assigned| assigned.clusterer == clusterer) else {
@@ -82,12 +93,8 @@ fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<
         let set = sets.get(id.as_str()).map(|set| set.to_vec());
         set.ok_or_else(|| Failure::request(format!("the run has no example {id} in trial {number} of `{data}`")))
     };
-    ids.iter().map(set).collect()
-}
-
-/// What a cluster is called.
-fn speaker(cluster: u32) -> String {
-    format!("speaker{cluster}")
+    let sets = ids.iter().map(set).collect::<Result<_, _>>()?;
+    Ok((sets, assigned.names.clone()))
 }
 
 /// The one that is meant.
