@@ -2,5 +2,7 @@
 
 pub(crate) mod dataset;
 pub(crate) mod source;
+pub(crate) mod survey;
 
 pub use self::dataset::{Dataset, Ids, Trial};
+pub use self::survey::{ColumnInfo, Described, Holds, Source, Survey, loader_of, matching_files};

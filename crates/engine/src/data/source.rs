@@ -81,7 +81,7 @@ impl DataSource {
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
         let mut builder = Builder::new(keep, memory);
         for file in &self.files {
-            let batches = self.load(file.as_deref(), factory, threads)?;
+            let batches = self.load(file.as_deref(), factory, threads)?.map(|batch| batch.map_err(Error::from));
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
         }
         builder.finish().map_err(|error| error.context(format!("data `{}`", self.name)))

@@ -1,5 +1,6 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod labels;
 mod lead;
 mod read;
 mod record;
@@ -11,6 +12,7 @@ mod summary;
 mod tables;
 mod units;
 
+pub use self::labels::Labels;
 pub use self::lead::lead;
 pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};

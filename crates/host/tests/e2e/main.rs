@@ -22,6 +22,7 @@ mod report;
 mod resume;
 mod runs;
 mod silently_wrong;
+mod start;
 mod trust;
 mod tutorial;
 mod without_truth;
