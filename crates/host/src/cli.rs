@@ -22,6 +22,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a bundled example, from nothing to a report, and say what to look at.
+    Demo(DemoArgs),
+    /// Look at data and write a commented pipeline for it.
+    Init(InitArgs),
     /// Run a pipeline and write its tables.
     Run(RunArgs),
     /// Find everything that is wrong with pipelines, short of running them.
@@ -49,7 +53,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Score a set-valued column against another.
+    /// Score the sets of one file against those of another: lists, 0/1 columns or delimited strings.
     Eval(EvalArgs),
     /// Give new examples to the clusters of a finished run.
     Assign(AssignArgs),
@@ -73,6 +77,60 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// The bundled examples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoName {
+    /// Handwritten digits, one or two over one another, as raw pixels.
+    Digits,
+    /// Recordings of one or two people.
+    Speech,
+    /// Documents about one topic or two.
+    Topics,
+}
+
+impl DemoName {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Digits => "digits",
+            Self::Speech => "speech",
+            Self::Topics => "topics",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Which example.
+    #[arg(value_enum, default_value_t = DemoName::Digits)]
+    pub(crate) name: DemoName,
+    /// The folder for its data, its pipeline and its results [default: compflow-demo/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Open the report when it is done.
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Parquet, Arrow or npy files, each a data set; files that are parts of one are given as a pattern in quotes.
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// The pipeline to write.
+    #[arg(long, value_name = "FILE", default_value = "pipeline.toml")]
+    pub(crate) out: PathBuf,
+    /// The column of embeddings [default: the one that holds lists of floats].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) embedding: Option<String>,
+    /// The column of true sets [default: one that is called labels, truth or the like, or the only one that holds lists];
+    /// `none` for data without.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) truth: Option<String>,
+    /// Overwrite the pipeline if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What `run` and `plan` have in common.
@@ -120,13 +178,20 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// Predicted sets: FILE or FILE:COLUMN, the column being `clusters` if not named.
+    /// Predicted sets: FILE or FILE:COLUMN, the column being `clusters` if not named. It holds lists, or single labels;
+    /// FILE:'spk_*' and FILE:anna,ben are columns of 0 and 1, one for each label.
     pub(crate) pred: String,
-    /// True sets: FILE or FILE:COLUMN, the column being `labels` if not named.
+    /// True sets: FILE or FILE:COLUMN, the column being `labels` if not named; as for the predictions.
     pub(crate) truth: String,
-    /// Match rows by this column of both files [default: by their order].
-    #[arg(long, value_name = "COLUMN")]
+    /// Take strings apart at this: with `,` the string "anna,ben" is a set of two.
+    #[arg(long, value_name = "SEPARATOR")]
+    pub(crate) split: Option<String>,
+    /// Match rows by this column of both files [default: `id`, if both have it].
+    #[arg(long, value_name = "COLUMN", conflicts_with = "order")]
     pub(crate) id: Option<String>,
+    /// Match rows by their order, even if both files have a column `id`.
+    #[arg(long)]
+    pub(crate) order: bool,
     /// Score the trials in this column of both files one by one [default: `trial`, if both have it].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) trial: Option<String>,

@@ -19,11 +19,12 @@ use super::assigner::Assigner;
 use super::table::{COLUMNS, further, ids, table, unfit, write};
 use crate::data::dataset::{FURTHER, Width};
 use crate::data::source::{DataSource, named};
+use crate::data::survey::missing_column;
 use crate::error::{Error, Result};
 use crate::files::{Staged, display, plain};
 use crate::observer::Progress;
 use crate::plugin::services::ComponentHost;
-use crate::results::{RecordedRun, missing_column};
+use crate::results::RecordedRun;
 
 /// Rows that a part of the table has at least, but for the last.
 const PART_ROWS: usize = 1 << 16;

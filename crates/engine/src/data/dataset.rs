@@ -9,7 +9,7 @@ use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
-use compflow_api::{BatchReader, Column, Sets, Table};
+use compflow_api::{Column, Sets, Table};
 
 use super::seeds::{SeedRows, Seeds};
 use super::segments::{Segment, require_apart, segments};
@@ -243,7 +243,11 @@ impl Builder {
     ///
     /// # Errors
     /// Naming the row (of this file, from 0) and what is wrong with it, or [`Error::Interrupted`].
-    pub(crate) fn read(&mut self, batches: BatchReader, cancel: &Cancel) -> Result<()> {
+    pub(crate) fn read(
+        &mut self,
+        batches: impl IntoIterator<Item = Result<RecordBatch>>,
+        cancel: &Cancel,
+    ) -> Result<()> {
         let mut first_row = 0;
         for batch in batches {
             if cancel.requested() {

@@ -84,7 +84,7 @@ impl DataSource {
         let mut builder = Builder::new(keep, memory);
         builder.segments = self.segments;
         for file in &self.files {
-            let batches = self.load(file.as_deref(), factory, threads)?;
+            let batches = self.load(file.as_deref(), factory, threads)?.map(|batch| batch.map_err(Error::from));
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
         }
         builder.finish().map_err(|error| error.context(format!("data `{}`", self.name)))

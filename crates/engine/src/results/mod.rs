@@ -1,6 +1,7 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
 mod cell;
+mod labels;
 mod lead;
 mod names;
 mod read;
@@ -15,13 +16,13 @@ mod tables;
 mod units;
 
 pub(crate) use self::cell::CellTables;
+pub use self::labels::Labels;
 pub use self::lead::lead;
 pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::rttm::rttm;
 pub use self::run::{Finished, RunOptions};
-pub(crate) use self::scorer::missing_column;
 pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};

@@ -3,10 +3,12 @@
 mod assign;
 mod check;
 mod completions;
+mod demo;
 mod diff;
 mod eval;
 mod export;
 mod fit_composer;
+mod init;
 mod inspect;
 mod new_plugin;
 mod plan;
@@ -38,6 +40,8 @@ use crate::terminal::clean::clean;
 pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     let plugins = &cli.plugins;
     match &cli.command {
+        Command::Demo(args) => demo::run(plugins, args),
+        Command::Init(args) => init::run(plugins, args),
         Command::Run(args) => run::run(plugins, args),
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),

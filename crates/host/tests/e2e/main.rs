@@ -26,6 +26,7 @@ mod runs;
 mod seeds;
 mod selection;
 mod silently_wrong;
+mod start;
 mod trust;
 mod tutorial;
 mod without_truth;
