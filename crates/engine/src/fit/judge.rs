@@ -185,7 +185,7 @@ impl<'a> Judge<'a> {
 
     /// For every union that is judged, ‖x̄ - the centre of the other unions of as many members in its group‖²; `None`
     /// where there is no other.
-    pub(super) fn from_centre(&self) -> Vec<Option<f64>> {
+    pub(super) fn distances_from_centre(&self) -> Vec<Option<f64>> {
         let mut sums: HashMap<(usize, usize), (Vec<f64>, f64)> = HashMap::new();
         let dim = self.labelled.dim;
         for (group, set) in self.judged() {

@@ -251,7 +251,7 @@ fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -
     let noise: Vec<f64> = judge.judged().map(|(_, set)| noise(set)).collect();
     let beyond = (error - noise.iter().sum::<f64>() / count).max(0.0);
     let (mut missed, mut from_centre) = (0.0, 0.0);
-    for ((error, noise), centre) in found.errors.iter().zip(&noise).zip(judge.from_centre()) {
+    for ((error, noise), centre) in found.errors.iter().zip(&noise).zip(judge.distances_from_centre()) {
         if let Some(centre) = centre {
             missed += error - noise;
             from_centre += centre - noise;
