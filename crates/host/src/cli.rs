@@ -303,8 +303,8 @@ pub(crate) struct FitComposerArgs {
     /// The loader's parameters, a JSON object [default for npy: {"labels": "{stem}-labels.npy"}, beside the data].
     #[arg(long, value_name = "JSON")]
     pub(crate) params: Option<String>,
-    /// Judge this composer, too; may be given several times. It must need no parameters.
-    #[arg(long, value_name = "NAME")]
+    /// Judge this composer, too, e.g. bilinear='{"weights": "trained.safetensors"}'; may be given several times.
+    #[arg(long, value_name = "NAME[=JSON]")]
     pub(crate) composer: Vec<String>,
     /// Which g the file holds: the fitted one, or c·(a + b) as weights with W₁ = c·I.
     #[arg(long, value_enum, default_value_t = Weights::Fitted)]

@@ -183,7 +183,12 @@ impl Ridge<'_> {
             *weight += (solved[[feature, output]] / scale) as f32;
         }
         g.bias = solved.row(2 * p).mapv(|value| (value * self.design.constant) as f32);
-        Ok(g)
+        match g.weights.iter().chain(&g.bias).all(|value| value.is_finite()) {
+            true => Ok(g),
+            false => {
+                Err(Error::run("the embeddings are so large or so small that weights exceed 32 bits; scale them"))
+            }
+        }
     }
 }
 

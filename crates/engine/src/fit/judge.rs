@@ -56,6 +56,8 @@ pub(super) struct Found {
     pub(super) errors: Vec<f64>,
     pub(super) nearest: f64,
     pub(super) accuracy: Option<f64>,
+    /// How many examples the accuracy is of.
+    pub(super) examples: usize,
     pub(super) p: Option<f64>,
 }
 
@@ -126,11 +128,12 @@ impl<'a> Judge<'a> {
         let nearest = f64::from(u32::try_from(hits).unwrap_or(u32::MAX)) / errors.len().max(1) as f64;
         let members: Vec<usize> = self.judged().map(|(_, set)| set.members.len()).collect();
         let p = exchanged(&rows, &members, self.seed);
-        Ok(Found { errors, nearest, accuracy: self.accuracy(judged)?, p })
+        let (accuracy, examples) = self.accuracy(judged)?;
+        Ok(Found { errors, nearest, accuracy, examples, p })
     }
 
-    /// The share of examples that are nearest to their own set if every label is known from one example.
-    fn accuracy(&self, judged: &Judged<'_>) -> Result<Option<f64>> {
+    /// The share of examples that are nearest to their own set if every label is known from one example, and how many they are.
+    fn accuracy(&self, judged: &Judged<'_>) -> Result<(Option<f64>, usize)> {
         let dim = self.labelled.dim;
         let queries = |fold: usize| {
             let unions = self.tests[fold].iter().map(|&at| self.unions[at]);
@@ -177,12 +180,12 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Ok((asked > 0).then(|| f64::from(right) / f64::from(asked)))
+        Ok(((asked > 0).then(|| f64::from(right) / f64::from(asked)), asked as usize / draws))
     }
 
     /// For every union that is judged, ‖x̄ - the centre of the other unions of as many members in its group‖²; `None`
     /// where there is no other.
-    pub(super) fn from_centre(&self) -> Vec<Option<f64>> {
+    pub(super) fn distances_from_centre(&self) -> Vec<Option<f64>> {
         let mut sums: HashMap<(usize, usize), (Vec<f64>, f64)> = HashMap::new();
         let dim = self.labelled.dim;
         for (group, set) in self.judged() {

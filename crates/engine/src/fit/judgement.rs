@@ -11,7 +11,7 @@ pub struct Judgement {
     pub data: Vec<String>,
     /// `l2` or `none`.
     pub normalize: compflow_api::Normalize,
-    /// Examples, the length of their embeddings, labels that have examples of their own, and unions of them.
+    /// How many examples it has.
     pub examples: usize,
     /// The length of the embeddings.
     pub dim: usize,
@@ -69,7 +69,8 @@ pub struct Composed {
     pub error: f64,
     /// How far unions lie from where they are predicted, in units of the spread within unions.
     pub miss: Option<f64>,
-    /// The share of what distinguishes unions that is predicted; below 0 it is worse than their common centre.
+    /// The share of what distinguishes unions that is predicted; below 0 it is worse than their common centre, and `None` if
+    /// unions do not differ beyond what chance does to means.
     pub explained: Option<f64>,
     /// The share of unions whose own prediction is the nearest.
     pub nearest: f64,
@@ -115,7 +116,7 @@ pub(super) fn better_for_examples(composers: &[Composed], taken: usize, examples
 /// Whether composition holds with this g: its own predictions are better than exchanged ones and than the common centre.
 pub(super) fn holds(composed: &Composed) -> Option<bool> {
     let p = composed.p?;
-    Some(p < LEVEL && composed.explained.is_none_or(|explained| explained > 0.0))
+    Some(p < LEVEL && composed.explained.is_some_and(|explained| explained > 0.0))
 }
 
 #[cfg(test)]
@@ -143,6 +144,7 @@ mod tests {
         assert_eq!(holds(&composed(Some(0.001), Some(0.4), 0.0)), Some(true));
         assert_eq!(holds(&composed(Some(0.3), Some(0.4), 0.0)), Some(false));
         assert_eq!(holds(&composed(Some(0.001), Some(-0.1), 0.0)), Some(false));
+        assert_eq!(holds(&composed(Some(0.001), None, 0.0)), Some(false));
         assert_eq!(holds(&composed(None, Some(0.9), 0.0)), None);
     }
 

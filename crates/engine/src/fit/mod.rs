@@ -48,12 +48,29 @@ pub struct FitRequest {
     pub data: Vec<FitData>,
     /// What the pipeline's space does to vectors before distances are taken.
     pub normalize: Normalize,
-    /// Composers without parameters that are judged, the simplest first.
-    pub composers: Vec<String>,
+    /// Composers of libraries that are judged, the simplest first.
+    pub composers: Vec<LibraryComposer>,
     /// The source of randomness: where not everything can be tried, it says what is.
     pub seed: u64,
     /// How many threads may be used; all cores if not given.
     pub threads: Option<usize>,
+}
+
+/// A composer of a library.
+#[derive(Debug, Clone)]
+pub struct LibraryComposer {
+    /// The component's name.
+    pub component: String,
+    /// Its parameters, an object; `None` for its defaults.
+    pub params: Option<serde_json::Value>,
+}
+
+impl LibraryComposer {
+    /// How it is called in a judgement.
+    pub fn name(&self) -> String {
+        let Self { component, params } = self;
+        params.as_ref().map_or_else(|| component.clone(), |params| format!("{component} {params}"))
+    }
 }
 
 /// A composition function that was learned, and what is known about it.
@@ -93,7 +110,7 @@ impl FittedComposer {
     }
 }
 
-/// Learns a composition function and judges it beside others. Paths in a loader's parameters are relative to `folder`.
+/// Learns a composition function and judges it beside others. Paths in parameters are relative to `folder`.
 ///
 /// # Errors
 /// If the data cannot be read or does not tell how things compose, or a composer fails.
@@ -150,10 +167,11 @@ pub fn fit_composer(
     let spread = labelled.spread(LabelSet::is_union);
     let composed: Vec<Composed> =
         judged.iter().zip(&found).map(|((name, _), found)| describe(name, found, &judge, spread)).collect();
+    let asked = found.iter().map(|found| found.examples).max().unwrap_or(0);
     let errors_of: Vec<Vec<f64>> = found.into_iter().map(|found| found.errors).collect();
     let taken = judgement::simplest(&errors_of);
     let holds = judgement::holds(&composed[taken]);
-    let for_examples = judgement::better_for_examples(&composed, taken, examples);
+    let for_examples = judgement::better_for_examples(&composed, taken, asked);
     warnings.extend(doubts(&composed[taken], holds));
     let judgement = Judgement {
         compflow: env!("CARGO_PKG_VERSION").to_owned(),
@@ -196,12 +214,18 @@ pub fn judgements(record: &RunRecord) -> Vec<(PathBuf, Judgement)> {
         .collect()
 }
 
-fn composers(names: &[String], factory: &Factory) -> Result<Vec<(String, ForeignComposer)>> {
-    names
+fn composers(wanted: &[LibraryComposer], factory: &Factory) -> Result<Vec<(String, ForeignComposer)>> {
+    wanted
         .iter()
-        .map(|name| {
-            let created = factory.create(Kind::Composer, name, "{}", name)?;
-            Ok((name.clone(), ForeignComposer::try_from(created.instance)?))
+        .map(|composer| {
+            let (name, params) = (&composer.component, composer.params.as_ref());
+            let params = params.map_or_else(|| "{}".to_owned(), ToString::to_string);
+            let created = factory.create(Kind::Composer, name, &params, name).map_err(|error| match error {
+                // What there is instead says enough.
+                error if factory.registry.find(Kind::Composer, name).is_err() => error,
+                error => error.context(format!("composer `{name}`")),
+            })?;
+            Ok((composer.name(), ForeignComposer::try_from(created.instance)?))
         })
         .collect()
 }
@@ -227,7 +251,7 @@ fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -
     let noise: Vec<f64> = judge.judged().map(|(_, set)| noise(set)).collect();
     let beyond = (error - noise.iter().sum::<f64>() / count).max(0.0);
     let (mut missed, mut from_centre) = (0.0, 0.0);
-    for ((error, noise), centre) in found.errors.iter().zip(&noise).zip(judge.from_centre()) {
+    for ((error, noise), centre) in found.errors.iter().zip(&noise).zip(judge.distances_from_centre()) {
         if let Some(centre) = centre {
             missed += error - noise;
             from_centre += centre - noise;
@@ -253,10 +277,11 @@ fn doubts(taken: &Composed, holds: Option<bool>) -> Option<String> {
             let chance = taken.p.filter(|p| *p >= 0.05).map(|p| {
                 format!("predictions for other unions come as near in {:.0} of 100 exchanges", 100.0 * p)
             });
-            let centre = taken
-                .explained
-                .filter(|explained| *explained <= 0.0)
-                .map(|_| "the common centre of the other unions predicts a union as well".to_owned());
+            let centre = match taken.explained {
+                Some(explained) if explained > 0.0 => None,
+                Some(_) => Some("the common centre of the other unions predicts a union as well".to_owned()),
+                None => Some("unions differ from one another no more than by chance".to_owned()),
+            };
             let reasons: Vec<String> = chance.into_iter().chain(centre).collect();
             Some(format!(
                 "composition does not hold in this data: even with the best g ({}) {}; clusterers that look for unions will \

@@ -7,7 +7,7 @@ use super::folds::Folds;
 use super::labelled::{Labelled, squared};
 use super::parallel;
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::observer::Progress;
 
 /// What is tried, from nothing but the scaled sum to hardly any restraint. A λ of 1 restrains as much as all unions pull.
@@ -29,6 +29,9 @@ pub(super) fn errors(
         let ridge = design.fit(&fold.train);
         let mut errors = [0.0; GRID.len()];
         for (lambda, error) in GRID.iter().zip(&mut errors) {
+            if cancel.requested() {
+                return Err(Error::Interrupted);
+            }
             let g = ridge.solve(*lambda)?;
             for tests in fold.test.chunk_by(|a, b| unions[*a].0 == unions[*b].0) {
                 let group = &labelled.groups[unions[tests[0]].0];

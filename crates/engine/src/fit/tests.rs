@@ -1,6 +1,6 @@
 //! Fitting on made-up unions whose g is known.
 
-use compflow_api::{Composer, Normalize, Services, Space};
+use compflow_api::{Composer, Normalize, Services, Sets, Space};
 use ndarray::{Array2, s};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -14,7 +14,6 @@ use super::labelled::{Collector, Labelled};
 use super::search;
 use crate::cancel::Cancel;
 use crate::observer::{Observer, Silent};
-use compflow_api::Sets;
 
 /// How made-up data is made.
 struct Made {
@@ -158,9 +157,9 @@ fn the_closed_form_is_the_least_of_what_it_minimises() {
                 (sum, mean(0).iter().zip(mean(1)).map(|(a, b)| a * b).collect(), &set.mean[..])
             })
             .collect();
-        let length = |part: &dyn Fn(&(Vec<f64>, Vec<f64>, &[f64])) -> f64| rows.iter().map(part).sum::<f64>();
-        let sums = length(&|row| row.0.iter().map(|value| value * value).sum());
-        let products = length(&|row| row.1.iter().map(|value| value * value).sum());
+        let square = |vector: &[f64]| vector.iter().map(|value| value * value).sum::<f64>();
+        let sums: f64 = rows.iter().map(|row| square(&row.0)).sum();
+        let products: f64 = rows.iter().map(|row| square(&row.1)).sum();
         let (s, t) = ((products / sums).sqrt(), (sums / (rows.len() * p) as f64).sqrt());
         let features: Vec<Vec<f64>> = rows
             .iter()
@@ -268,7 +267,7 @@ fn what_is_held_out_was_not_seen() {
 }
 
 #[test]
-fn the_file_is_what_the_component_reads() {
+fn g_is_what_its_formula_says() {
     let g = planted(4);
     let mut out = [0.0; 4];
     g.compose(4, &[1.0, 2.0, 3.0, 4.0], &[0.5, -1.0, 2.0, 0.0], &mut out, &Services::none()).unwrap();

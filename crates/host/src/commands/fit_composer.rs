@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use compflow_api::Normalize;
 use compflow_engine::files::{display, plain};
 use compflow_engine::fit::{
-    Composed, FITTED, FitColumns, FitData, FitRequest, Judgement, SCALED, Trials, Written, fit_composer,
+    Composed, FitColumns, FitData, FitRequest, Judgement, LibraryComposer, SCALED, Trials, Written, fit_composer,
 };
 
+use super::inspect::to_toml;
 use super::{plugins, print};
 use crate::cli::{FitComposerArgs, Normalization, Weights};
 use crate::failure::Failure;
@@ -27,21 +28,22 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
     let registry = plugins::registry(plugins)?;
     let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
     let out = writable(&args.out)?;
-    let (columns, params) = (columns(&args.columns)?, params(args.params.as_deref())?);
+    let columns = columns(&args.columns)?;
+    let params = args.params.as_deref().map(|text| object(text, "--params")).transpose()?;
     let data = args.data.iter().map(|path| FitData {
         path: path.clone(),
         loader: args.loader.clone(),
         params: params.clone(),
         columns: columns.clone(),
     });
-    let others = args.composer.iter().map(String::as_str).filter(|name| !ALWAYS.contains(name));
+    let composers = composers(&args.composer)?;
     let request = FitRequest {
         data: data.collect(),
         normalize: match args.normalize {
             Normalization::None => Normalize::None,
             Normalization::L2 => Normalize::L2,
         },
-        composers: ALWAYS.into_iter().chain(others).map(str::to_owned).collect(),
+        composers: composers.clone(),
         seed: args.seed,
         threads: args.threads.map(|threads| threads as usize),
     };
@@ -59,7 +61,25 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
         let json = serde_json::to_string_pretty(judgement).map_err(|error| Failure::run(error.to_string()))?;
         return print(&format!("{json}\n"));
     }
-    print(&text(judgement, &args.out))
+    print(&text(judgement, &composers, &args.out))
+}
+
+/// Those that are always judged, and those that were asked for.
+fn composers(asked: &[String]) -> Result<Vec<LibraryComposer>, Failure> {
+    let plain = |name: &str| LibraryComposer { component: name.to_owned(), params: None };
+    let mut composers = ALWAYS.map(plain).to_vec();
+    for text in asked {
+        let composer = match text.split_once('=') {
+            None => plain(text),
+            Some((name, json)) => {
+                LibraryComposer { component: name.to_owned(), params: Some(object(json, "--composer NAME=")?) }
+            }
+        };
+        if composers.iter().all(|known| known.name() != composer.name()) {
+            composers.push(composer);
+        }
+    }
+    Ok(composers)
 }
 
 /// Where the file goes; that it cannot go there is said before anything is computed.
@@ -94,16 +114,15 @@ fn columns(options: &[String]) -> Result<FitColumns, Failure> {
     Ok(columns)
 }
 
-fn params(text: Option<&str>) -> Result<Option<serde_json::Value>, Failure> {
-    let Some(text) = text else { return Ok(None) };
+fn object(text: &str, option: &str) -> Result<serde_json::Value, Failure> {
     match serde_json::from_str(text) {
-        Ok(value @ serde_json::Value::Object(_)) => Ok(Some(value)),
-        _ => Err(Failure::request(format!("--params takes a JSON object, found `{text}`"))),
+        Ok(value @ serde_json::Value::Object(_)) => Ok(value),
+        _ => Err(Failure::request(format!("{option} takes a JSON object, found `{text}`"))),
     }
 }
 
 /// The judgement for people: what it rests on, the table, and what to take.
-fn text(judgement: &Judgement, out: &Path) -> String {
+fn text(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> String {
     let Judgement { examples, dim, labels, unions, folds, .. } = judgement;
     let trials = if judgement.trials > 1 { format!(" in {} trials", judgement.trials) } else { String::new() };
     let classes = match judgement.classes < *labels {
@@ -118,7 +137,7 @@ fn text(judgement: &Judgement, out: &Path) -> String {
         judgement.degree,
         judgement.scale,
         table::render(&grid(judgement)),
-        advice(judgement, out)
+        advice(judgement, composers, out)
     )
 }
 
@@ -131,7 +150,11 @@ pub(crate) fn grid(judgement: &Judgement) -> Grid {
         vec![
             composed.name.clone(),
             composed.miss.map_or_else(|| "–".to_owned(), |miss| format!("{miss:.2}")),
-            percent(composed.explained),
+            // How much worse than the common centre it is makes no difference.
+            match composed.explained {
+                Some(explained) if explained < 0.0 => "< 0".to_owned(),
+                explained => percent(explained),
+            },
             percent(Some(composed.nearest)),
             percent(composed.accuracy),
             mark(judgement, &composed.name).to_owned(),
@@ -153,7 +176,7 @@ fn mark(judgement: &Judgement, name: &str) -> &'static str {
     }
 }
 
-fn advice(judgement: &Judgement, out: &Path) -> String {
+fn advice(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> String {
     let mut text = "miss: how far unions lie from where they are predicted, in units of their own spread; nearest: unions \
          whose own\nprediction is the nearest of all sets; accuracy: examples given to their own set if one example of \
          every label is known\n\n"
@@ -165,20 +188,22 @@ fn advice(judgement: &Judgement, out: &Path) -> String {
         }
         None => "too few unions to tell whether composition holds; the best there is:\n\n".to_owned(),
     };
-    text += &composer(judgement, &judgement.take, out);
+    text += &composer(judgement, composers, &judgement.take, out);
     if let Some(other) = &judgement.take_for_examples {
         text += &format!(
             "\nFor `cap`, which composes single examples and not centres, this is better by accuracy:\n\n{}",
-            composer(judgement, other, out)
+            composer(judgement, composers, other, out)
         );
     }
     text
 }
 
 /// What to paste into a pipeline.
-fn composer(judgement: &Judgement, name: &str, out: &Path) -> String {
-    if name != SCALED && name != FITTED {
-        return format!("[composer]\nuse = \"{name}\"\n");
+fn composer(judgement: &Judgement, composers: &[LibraryComposer], name: &str, out: &Path) -> String {
+    if let Some(LibraryComposer { component, params }) = composers.iter().find(|composer| composer.name() == name)
+    {
+        let params = params.as_ref().map_or_else(String::new, |params| format!("params = {}\n", to_toml(params)));
+        return format!("[composer]\nuse = \"{component}\"\n{params}");
     }
     let again = match (judgement.written == name, name) {
         (true, _) => "",

@@ -170,7 +170,7 @@ fn placeholder(kind: &str) -> String {
 }
 
 /// A JSON value as TOML would write it inline.
-fn to_toml(value: &Value) -> String {
+pub(super) fn to_toml(value: &Value) -> String {
     match value {
         Value::Object(table) => {
             let entries: Vec<String> = table

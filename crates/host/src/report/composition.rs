@@ -28,7 +28,7 @@ fn one(path: &str, judgement: &Judgement) -> Markup {
             (judgement.unions) " unions of " (judgement.labels) " labels. All are judged on unions " (unseen) "."
         }
         @for warning in &judgement.warnings { p.warning { (warning) } }
-        table {
+        table.composers {
             thead { tr { @for name in &grid.header { th scope="col" { (name) } } } }
             tbody { @for row in &grid.rows {
                 tr { @for (at, cell) in row.iter().enumerate() {

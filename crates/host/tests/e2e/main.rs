@@ -16,6 +16,7 @@ mod documentation;
 mod editors;
 mod examples;
 mod faults;
+mod fit_composer;
 mod lead;
 mod mixture;
 mod nesting;
