@@ -31,7 +31,19 @@ def trial(random, pools, k, degree, per_set):
     return [examples[row] for row in random.permutation(len(examples))]
 
 
-def write(name, split, k, per_set, trials, degree=2):
+NAMES = "zero one two three four five six seven eight nine".split()
+
+
+def known(labels, each=2):
+    """Names of the first `each` examples of every digit alone, and null."""
+    seen = {}
+    def name(members):
+        seen[members] = seen.get(members, 0) + 1
+        return [NAMES[members[0]]] if len(members) == 1 and seen[members] <= each else None
+    return [name(tuple(members)) for members in labels]
+
+
+def write(name, split, k, per_set, trials, degree=2, seeds=False):
     number, ids, pixels, labels = [], [], [], []
     for t in range(trials):
         random = np.random.default_rng([SEED, split == "val", k, per_set, t])
@@ -47,6 +59,8 @@ def write(name, split, k, per_set, trials, degree=2):
         "embedding": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), pixels.shape[1]),
         "labels": pa.array(labels, pa.list_(pa.uint32())),
     })
+    if seeds:
+        table = table.append_column("known", pa.array(known(labels), pa.list_(pa.string())))
     pq.write_table(table, f"{name}.parquet", compression="snappy")
     print(name, table.num_rows, pixels.shape[1])
 
@@ -55,3 +69,4 @@ write("d2_n150_val", "val", k=5, per_set=10, trials=5)
 write("d2_n150_test", "test", k=5, per_set=10, trials=10)
 write("d2_n750_test", "test", k=5, per_set=50, trials=5)
 write("k10_n550_test", "test", k=10, per_set=10, trials=5)
+write("known_n150_test", "test", k=5, per_set=10, trials=1, seeds=True)

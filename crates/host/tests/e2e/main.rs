@@ -17,6 +17,7 @@ mod editors;
 mod examples;
 mod faults;
 mod fit_composer;
+mod howto;
 mod lead;
 mod mixture;
 mod nesting;
