@@ -119,10 +119,11 @@ fn data_without_labels_gets_evaluators_that_need_none() {
 fn single_labels_make_a_pipeline_of_ordinary_methods() {
     let folder = Folder::new();
     let names: ArrayRef =
-        Arc::new(StringArray::from((0..30).map(|at| ["x", "y", "z"][at / 10]).collect::<Vec<_>>()));
+        Arc::new(StringArray::from((0..30).map(|at| ["x", "y", "y|z"][at / 10]).collect::<Vec<_>>()));
     folder.write_parquet("a.parquet", vec![("embedding", blobs()), ("Class", names.clone()), ("id", names)]);
     let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
     assert!(stdout.contains("`Class` has one label each, of 3 classes"), "{stdout}");
+    assert!(stdout.contains("note: `y|z` is taken for one label"), "{stdout}");
     assert!(stdout.contains("note: the column `id` is left out: a.parquet: rows 0 and 1 of trial 0"), "{stdout}");
     let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
     assert!(pipeline.contains("degree = 1") && !pipeline.contains("[composer]"), "{pipeline}");

@@ -1,7 +1,7 @@
 //! What is in a file: columns, sizes, lengths of vectors, labels.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use compflow_engine::data::{Dataset, Source, Survey, Trial, loader_of, matching_files};
 use compflow_engine::files::plain;
@@ -84,6 +84,11 @@ impl Found {
         let limit = (NUMBERS_READ / length.max(1)).max(1000);
         let (data, mut notes) = read(survey, source, &mut columns, limit)?;
         notes.splice(0..0, std::mem::take(&mut columns.notes));
+        if let Some(text) = data.classes.iter().find(|name| name.contains([',', ';', '|'])) {
+            notes.push(format!(
+                "`{text}` is taken for one label; if it is several, put lists in the place of strings"
+            ));
+        }
         let seen: usize = data.trials.iter().map(Trial::size).sum();
         let rows = if several { None } else { described.rows.or((seen < limit).then_some(seen as u64)) };
         let (stem, relative) = if several {
@@ -95,9 +100,7 @@ impl Found {
                 pattern.split(['*', '?', '[']).next().unwrap_or_default().trim_matches(['-', '_', '.']).to_owned();
             let within = match parent {
                 // Patterns of folders are left as they are.
-                Some(parent) if !parent.is_dir() => {
-                    std::path::absolute(given).map(PathBuf::from).unwrap_or_default()
-                }
+                Some(parent) if !parent.is_dir() => std::path::absolute(given).unwrap_or_default(),
                 parent => parent.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default().join(&pattern),
             };
             (stem, self::relative(&within, folder))
