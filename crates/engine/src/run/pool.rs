@@ -1,8 +1,8 @@
-//! Examples of a trial that are taken out of it: at random, in halves, or with their columns permuted.
+//! Examples of a trial that are taken out of it: at random, in halves, or replaced by evenly spread ones.
 
 use compflow_api::{Column, Embeddings, Result, Sets, StreamTask, Table, Task};
-use rand::SeedableRng;
 use rand::seq::{SliceRandom, index};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Examples in memory, with everything that a clusterer may know about them.
@@ -82,16 +82,17 @@ impl Pool {
         }
     }
 
-    /// Every dimension permuted by itself: values are as they were, and what they have to do with one another is gone.
+    /// Every dimension drawn anew, evenly between its least and its greatest value: as far and wide, and nothing to be found.
     #[must_use]
-    pub(super) fn permuted(mut self, seed: u64) -> Self {
+    pub(super) fn evenly_spread(mut self, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        let before = self.embeddings.clone();
         for column in 0..self.dim {
-            order.shuffle(&mut random);
-            for (to, from) in order.iter().enumerate() {
-                self.embeddings[to * self.dim + column] = before[from * self.dim + column];
+            let values = || self.embeddings.iter().skip(column).step_by(self.dim).copied();
+            let (low, high) = (values().fold(f32::INFINITY, f32::min), values().fold(f32::NEG_INFINITY, f32::max));
+            for value in self.embeddings.iter_mut().skip(column).step_by(self.dim) {
+                // In two parts, as their difference may be too large for a number.
+                let part: f32 = random.random();
+                *value = low * (1.0 - part) + high * part;
             }
         }
         self
@@ -173,16 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn permuted_columns_keep_their_values() {
-        let values = numbers(40);
-        let permuted = pool(&values, 100).permuted(1);
-        let column = |values: &[f32], at: usize| {
-            let mut column: Vec<f32> = values.iter().skip(at).step_by(2).copied().collect();
-            column.sort_by(f32::total_cmp);
-            column
-        };
-        assert_ne!(permuted.embeddings, values);
-        assert_eq!(column(&permuted.embeddings, 0), column(&values, 0));
-        assert_eq!(column(&permuted.embeddings, 1), column(&values, 1));
+    fn evenly_spread_examples_stay_within_the_bounds() {
+        let values: Vec<f32> =
+            numbers(40).iter().map(|value| if value % 2.0 == 0.0 { 3.0 } else { *value }).collect();
+        let spread = pool(&values, 100).evenly_spread(1).embeddings;
+        let column = |at: usize| spread.iter().skip(at).step_by(2);
+        assert!(column(0).all(|value| (value - 3.0).abs() < 1e-6), "what was constant still is");
+        assert!(column(1).all(|value| (1.0..=39.0).contains(value)));
+        let below = column(1).filter(|value| **value < 20.0).count();
+        assert!((3..=17).contains(&below), "{below} of 20 are below the middle");
     }
 }

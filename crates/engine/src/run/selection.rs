@@ -4,10 +4,10 @@
 //! (see [`stability`](super::stability)) and I = ln(V / D), where D is the mean squared distance of examples to the nearest
 //! representative found in the *other* half and V that to the other half's mean,
 //!
-//!     worth = s·I - s₀·I₀,
+//!     worth = s·(I - I₀),
 //!
-//! s₀ and I₀ being the same of data whose columns are permuted. Too few clusters are stable and say little, too many say
-//! hardly more and are not stable; what chance alone would bring is taken off. The largest worth is chosen, and of equals
+//! I₀ being the same of examples that are spread evenly over the range of every dimension. Too few clusters are stable and
+//! say little, too many say hardly more and are not stable; what any clusters would say is taken off. The largest worth is chosen, and of equals
 //! the one with fewer clusters.
 //!
 //! As a second opinion there is the gap statistic of Tibshirani, Walther and Hastie, "Estimating the number of clusters in
@@ -51,7 +51,7 @@ pub(crate) struct Candidate {
     pub(crate) stability_se: f64,
     /// The logarithm of how many times nearer examples are to the representatives of the other half than to its mean.
     pub(crate) information: f64,
-    /// Both for permuted data.
+    /// Both for evenly spread examples.
     pub(crate) null_stability: f64,
     pub(crate) null_information: f64,
     /// What is chosen by.
@@ -78,7 +78,7 @@ impl Candidate {
             information,
             null_stability,
             null_information,
-            worth: stability * information - null_stability * null_information,
+            worth: stability * (information - null_information),
             gap: reference - moments(splits, within).0,
             gap_se: reference_deviation * (1.0 + 1.0 / references.len() as f64).sqrt(),
             clusters: moments(splits, |split| split.clusters).0,
@@ -123,7 +123,7 @@ impl Selection {
         Some(Self { candidates, chosen, by_gap })
     }
 
-    /// Whether the chosen value says more than the same value says about permuted data.
+    /// Whether the chosen value says more than the same value says about evenly spread examples.
     fn is_better_than_chance(&self) -> bool {
         self.candidates
             .get(self.chosen)
@@ -178,7 +178,7 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
         .ok_or_else(|| Error::data(format!("nothing can be selected, as every value fails: {first}")))?;
     let cell = Cell { option: selection.chosen, ..cell };
     if !selection.is_better_than_chance() {
-        let text = "no value finds more than in permuted data: there may be no clusters";
+        let text = "no value finds more than in evenly spread examples: there may be no clusters";
         observer.log(Level::Warn, &about, text);
     }
     let by_gap = Cell { option: selection.by_gap, ..cell };
@@ -254,7 +254,7 @@ mod tests {
         Split { agreement, held_out, within: held_out * 0.9, spread: 1.0, clusters }
     }
 
-    /// Agreement and what is left of the spread, on the examples and on permuted ones.
+    /// Agreement and what is left of the spread, on the examples and on evenly spread ones.
     fn candidate(clusters: f64, [agreement, left]: [f64; 2], [null_agreement, null_left]: [f64; 2]) -> Candidate {
         let splits = vec![split(agreement - 0.02, left, clusters), split(agreement + 0.02, left, clusters)];
         let references = vec![
@@ -280,11 +280,11 @@ mod tests {
         assert_eq!(chosen(&[two, three, four]), (1, 2));
         assert_eq!(chosen(&[four, two, three]).0, 2);
         assert!((three.information - 5f64.ln()).abs() < 1e-12);
-        assert!((three.worth - (0.95 * 5f64.ln() + 0.2 * 0.9f64.ln())).abs() < 1e-12);
+        assert!((three.worth - 0.95 * (5f64.ln() + 0.9f64.ln())).abs() < 1e-12);
     }
 
     #[test]
-    fn what_permuted_data_would_bring_does_not_count() {
+    fn what_any_clusters_would_say_does_not_count() {
         let two = candidate(2.0, [0.9, 0.5], [0.3, 0.6]);
         let ten = candidate(10.0, [0.5, 0.05], [0.5, 0.06]);
         assert!(0.5 * 20f64.ln() > 0.9 * 2f64.ln());

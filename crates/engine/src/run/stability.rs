@@ -3,7 +3,8 @@
 //!
 //! The examples are cut into two random halves and both are clustered. Each half is then also labelled by the nearest
 //! representatives of the other's clusters, and the agreement of the two labellings of all examples is a number between 0,
-//! chance, and 1. The same is done with data in which every column has been permuted, where nothing is to be found.
+//! chance, and 1. The same is done with examples spread evenly over the range of every dimension, where nothing is to be
+//! found.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,7 @@ use crate::plugin::services::ComponentHost;
 
 /// How often examples are cut into halves.
 const SPLITS: usize = 8;
-/// How often they are permuted before.
+/// How often evenly spread examples take their place.
 const REFERENCES: usize = 3;
 /// How many pieces of work the stability of one setup is.
 pub(super) const PIECES: usize = SPLITS + REFERENCES;
@@ -56,13 +57,13 @@ pub(crate) struct Split {
 pub(crate) struct Stability {
     /// Of the examples.
     pub(crate) splits: Vec<Split>,
-    /// Of permuted examples.
+    /// Of evenly spread ones.
     pub(crate) references: Vec<Split>,
 }
 
 /// Under what the stability of a cell's setup is kept.
 pub(super) fn key(plan: &Plan, cell: Cell) -> String {
-    let numbers = format!("stability {SPLITS} {REFERENCES} {MOST}");
+    let numbers = format!("stability {SPLITS} {REFERENCES} {MOST} even");
     hash_parts([numbers.as_bytes(), cell.key(plan).as_bytes()].into_iter())
 }
 
@@ -102,7 +103,13 @@ pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn(
             let seed = seed("split", at);
             let [left, right] = match at < SPLITS {
                 true => pool.halves(seed),
-                false => pool.halves(seed).map(|half| half.permuted(seed)),
+                false => {
+                    let [left, right] = pool.halves(seed);
+                    [
+                        left.evenly_spread(derive_seed(seed, &["left"])),
+                        right.evenly_spread(derive_seed(seed, &["right"])),
+                    ]
+                }
             };
             let split = work.split(&left, &right, seed);
             advance();

@@ -20,8 +20,8 @@ pub(crate) fn section(report: &ReportData, selected: &[Selected]) -> Markup {
             h2 { "Selection" }
             p.note {
                 "Parameters that were selected for every trial, without labels. Stability is how much the clusterings of two \
-                 random halves agree; worth is stability times what the clusters of one half say about the other, less the same \
-                 of permuted data. A line per trial; a dot marks what was chosen, where worth is largest."
+                 random halves agree; worth is stability times what the clusters of one half say about the other beyond \
+                 what they would say about evenly spread examples. A line per trial; a dot marks what was chosen, where worth is largest."
             }
             @for (at, clusterer) in results.clusterers().iter().enumerate() {
                 @if selected.iter().any(|one| one.clusterer == *clusterer) {
