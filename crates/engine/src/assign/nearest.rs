@@ -3,19 +3,23 @@
 //! All are compared by products in f32; which of the two is nearer, and how far both are, is then found with every digit, as
 //! a run does.
 
-use compflow_api::Space;
-use compflow_kernels::frame::{Frame, totals};
-use compflow_kernels::products::{Fill, LANES, Rows, Vectors, squared_norm};
+use compflow_api::{Distance, Space};
+use compflow_kernels::frame::{totals, unit};
+use compflow_kernels::products::{Fill, LANES, Rows, Vectors};
 use pulp::Arch;
 
 use super::assigner::{Choice, NOTHING};
 
 /// Rows that are compared with all points before the next are.
 const AT_ONCE: usize = 64;
+/// Where what is far from all points is held, so that products remain finite.
+const FAR: f32 = 1e15;
 
-/// Points, prepared for comparison.
+/// Points, prepared for comparison: shifted by their mean and scaled below 1, as are examples. Both are shifted by the same
+/// numbers of 32 bits, so no digit of their differences is lost.
 pub(super) struct Nearest {
-    frame: Frame,
+    mean: Vec<f32>,
+    scale: f32,
     vectors: Vectors,
     count: usize,
     dim: usize,
@@ -26,10 +30,12 @@ impl Nearest {
     pub(super) fn new(points: &[f32], dim: usize) -> Self {
         let count = points.len() / dim;
         let (sums, largest) = totals(points, dim);
-        let frame = Frame::new(sums.iter().map(|sum| sum / count as f64).collect(), largest);
-        let mut prepared = points.to_vec();
-        frame.enter(&mut prepared);
-        Self { frame, vectors: Vectors::new(&prepared, dim), count, dim }
+        let mean: Vec<f32> = sums.iter().map(|sum| (sum / count as f64) as f32).collect();
+        // Scales beyond what 32 bits hold are held there.
+        let scale = unit(2.0 * f64::from(largest)).clamp(1e-37, 1e37) as f32;
+        let mut prepared = Vec::with_capacity(points.len());
+        prepare(points, &mean, scale, &mut prepared);
+        Self { vectors: Vectors::new(&prepared, dim), mean, scale, count, dim }
     }
 
     /// What becomes of examples that are points of the space.
@@ -39,15 +45,15 @@ impl Nearest {
         let (mut prepared, mut norms) = (Vec::with_capacity(AT_ONCE * self.dim), Vec::with_capacity(AT_ONCE));
         for chunk in examples.chunks(AT_ONCE * self.dim) {
             prepared.clear();
-            prepared.extend_from_slice(chunk);
-            self.frame.enter(&mut prepared);
+            prepare(chunk, &self.mean, self.scale, &mut prepared);
             norms.clear();
-            norms.extend(prepared.chunks_exact(self.dim).map(squared_norm));
+            // Only that no distance falls below 0 hangs on them, as all of an example's have the same.
+            norms.extend(prepared.chunks_exact(self.dim).map(|row| squared(row, row, |value, _| value) as f32));
             let rows = Rows { values: &prepared, norms: &norms, dim: self.dim, rooted: false };
             Arch::new().dispatch(Fill { rows, vectors: &self.vectors, out: &mut similarities, stride });
             for (example, row) in chunk.chunks_exact(self.dim).zip(similarities.chunks_exact(stride)) {
                 let (first, second) = two_largest(&row[..self.count]);
-                let distance = |at: usize| space.distance(example, &points[at * self.dim..][..self.dim]);
+                let distance = |at: usize| far(example, &points[at * self.dim..][..self.dim], space.distance);
                 let mut best = (first, distance(first));
                 let mut next = second.map(|second| (second, distance(second)));
                 // The first of equally near ones is taken.
@@ -67,6 +73,38 @@ impl Nearest {
             }
         }
     }
+}
+
+/// Shifts and scales rows.
+fn prepare(rows: &[f32], mean: &[f32], scale: f32, out: &mut Vec<f32>) {
+    for row in rows.chunks_exact(mean.len()) {
+        out.extend(row.iter().zip(mean).map(|(value, mean)| ((value - mean) * scale).clamp(-FAR, FAR)));
+    }
+}
+
+/// [`Space::distance`], with sums that do not wait for one another.
+fn far(a: &[f32], b: &[f32], distance: Distance) -> f64 {
+    let squared = squared(a, b, |a, b| a - b);
+    match distance {
+        Distance::SqEuclidean => squared,
+        Distance::Euclidean => squared.sqrt(),
+    }
+}
+
+/// Σ f(a, b)².
+#[inline(always)]
+fn squared(a: &[f32], b: &[f32], f: impl Fn(f64, f64) -> f64) -> f64 {
+    const SUMS: usize = 8;
+    let mut sums = [0.0; SUMS];
+    let (whole, rest) = a.as_chunks::<SUMS>();
+    let (other, other_rest) = b.as_chunks::<SUMS>();
+    for (a, b) in whole.iter().zip(other) {
+        for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += f(f64::from(a), f64::from(b)).powi(2);
+        }
+    }
+    let rest: f64 = rest.iter().zip(other_rest).map(|(&a, &b)| f(f64::from(a), f64::from(b)).powi(2)).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// Where the largest value is and the second largest; of equal ones the first.

@@ -13,10 +13,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use arrow_array::RecordBatch;
 use compflow_api::{Embeddings, ForeignLoader, Kind, LoadRequest, Loader, Services};
 use compflow_kernels::workers::Workers;
-use polars::prelude::DataFrame;
 
 use super::assigner::Assigner;
-use super::table::{COLUMNS, further, ids, table, unfit, write};
+use super::table::{COLUMNS, identifiers, row_numbers, table, write};
 use crate::data::dataset::{FURTHER, Width};
 use crate::data::source::{DataSource, named};
 use crate::data::survey::missing_column;
@@ -25,9 +24,6 @@ use crate::files::{Staged, display, plain};
 use crate::observer::Progress;
 use crate::plugin::services::ComponentHost;
 use crate::results::RecordedRun;
-
-/// Rows that a part of the table has at least, but for the last.
-const PART_ROWS: usize = 1 << 16;
 
 /// New examples.
 #[derive(Debug, Clone)]
@@ -176,46 +172,35 @@ impl<'a> Work<'a, '_> {
             // Dropping the receiver, however this ends, ends the reader.
             scope.spawn(move || self.read(&sender));
             let mut tally = Tally::default();
-            let mut ready: VecDeque<DataFrame> = VecDeque::new();
-            let parts = std::iter::from_fn(|| self.part(&receiver, &workers, &mut ready, &mut tally).transpose());
-            write(file, parts)?;
-            match tally.examples {
-                0 => Err(Error::data("there are no rows")),
-                _ => Ok(tally),
-            }
+            let mut ready: VecDeque<RecordBatch> = VecDeque::new();
+            let part = || self.part(&receiver, &workers, &mut ready, &mut tally).transpose();
+            write(file, std::iter::from_fn(part))?;
+            Ok(tally)
         })
     }
 
-    /// The next rows of the table, enough for a part of it.
+    /// The next rows of the table.
     fn part(
         &self,
         receiver: &Receiver<Result<Piece<'a>>>,
         workers: &Workers,
-        ready: &mut VecDeque<DataFrame>,
+        ready: &mut VecDeque<RecordBatch>,
         tally: &mut Tally,
-    ) -> Result<Option<DataFrame>> {
-        while ready.iter().map(DataFrame::height).sum::<usize>() < PART_ROWS {
-            let Some(pieces) = self.next(receiver)? else { break };
-            let frames = workers.map(pieces, |piece| {
+    ) -> Result<Option<RecordBatch>> {
+        while ready.is_empty() {
+            let Some(pieces) = self.next(receiver)? else { return Ok(None) };
+            let assigned = workers.map(pieces, |piece| {
                 let file = piece.file;
                 self.assign(&piece).map_err(|error| named(file, error).into_component())
             })?;
-            for (frame, counts) in frames {
-                tally.examples += frame.height() as u64;
+            for (rows, counts) in assigned {
+                tally.examples += rows.num_rows() as u64;
                 counts.into_iter().for_each(|(set, count)| *tally.sets.entry(set).or_default() += count);
-                ready.push_back(frame);
+                ready.push_back(rows);
             }
             self.progress.advance(tally.examples, self.total);
         }
-        let Some(mut part) = ready.pop_front() else { return Ok(None) };
-        while part.height() < PART_ROWS
-            && let Some(next) = ready.pop_front()
-        {
-            part.vstack_mut(&next).map_err(|error| unfit(&error))?;
-        }
-        // A chunk becomes a row group.
-        part.rechunk_mut();
-        Ok(Some(part))
+        Ok(ready.pop_front())
     }
 
     /// Hands on the batches of all files, until one cannot be read or nobody takes them.
@@ -257,7 +242,7 @@ impl<'a> Work<'a, '_> {
     }
 
     /// What becomes of a batch: its rows of the table, and how many are in each set.
-    fn assign(&self, piece: &Piece<'_>) -> Result<(DataFrame, BTreeMap<Vec<u32>, u64>)> {
+    fn assign(&self, piece: &Piece<'_>) -> Result<(RecordBatch, BTreeMap<Vec<u32>, u64>)> {
         let Piece { batch, first_of_file, first, .. } = piece;
         let column = batch.column_by_name("embedding");
         let column = column.ok_or_else(|| Error::data("the loader returned no embeddings"))?;
@@ -267,10 +252,14 @@ impl<'a> Work<'a, '_> {
             return Err(other_length(width.dim, self.assigner));
         }
         let assigned = self.assigner.assign(Embeddings::new(values.values(), self.assigner.dim()))?;
-        let mut columns = vec![ids(batch.column_by_name("id"), *first, *first_of_file, batch.num_rows())?];
+        let id = match batch.column_by_name("id") {
+            None => row_numbers(*first, batch.num_rows()),
+            Some(column) => identifiers(column, *first_of_file)?,
+        };
+        let mut columns = vec![("id".to_owned(), id)];
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             if let Some(name) = field.name().strip_prefix(FURTHER) {
-                columns.push(further(name, column, *first_of_file)?);
+                columns.push((name.to_owned(), column.clone()));
             }
         }
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();

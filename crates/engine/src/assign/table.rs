@@ -2,101 +2,131 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef};
-use compflow_api::Column as Further;
-use polars::prelude::*;
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 
 use super::assigner::{Assigned, Choice};
-use crate::data::dataset::further_column;
 use crate::error::{Error, Result};
 
-/// The columns that are written beside the identifier and those that were asked for.
+/// The columns that are written beside those that were asked for.
 pub(super) const COLUMNS: [&str; 7] =
     ["id", "clusters", "distance", "runner_up", "runner_up_distance", "margin", "posterior"];
 
-/// The identifiers of a batch: row numbers if the source has none.
+/// Rows of a row group.
+const GROUP_ROWS: usize = 1 << 20;
+
+/// Identifiers for examples that have none: the numbers of their rows.
+pub(super) fn row_numbers(first: u64, count: usize) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values((first..first + count as u64).map(|row| row as i64)))
+}
+
+/// Identifiers as the run's tables have them: integers of 64 bits, or texts.
 ///
 /// # Errors
-/// If they are neither integers nor strings.
-pub(super) fn ids(column: Option<&ArrayRef>, first: u64, first_of_file: usize, count: usize) -> Result<Column> {
-    let Some(column) = column else {
-        return Ok(Column::new("id".into(), (first as i64..first as i64 + count as i64).collect::<Vec<i64>>()));
+/// Naming the row without one, or the type that is none.
+pub(super) fn identifiers(column: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
+    let kind = column.data_type();
+    let text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_text = match kind {
+        DataType::Dictionary(_, values) => text(values),
+        kind => text(kind),
     };
-    if column.data_type().is_floating() {
-        let kind = column.data_type();
+    if !kind.is_integer() && !is_text {
         return Err(Error::data(format!("the id column must hold integers or strings, found {kind}")));
     }
-    further("id", column, first_of_file)
+    if column.null_count() > 0
+        && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+    {
+        return Err(Error::data(format!("row {}: the id is null", first_row + row)));
+    }
+    if is_text {
+        return Ok(column.clone());
+    }
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let wide = cast_with_options(column, &DataType::Int64, &strict);
+    wide.map_err(|error| Error::data(format!("an id does not fit into 64 bits: {error}")))
 }
 
-/// A column that is copied.
-///
-/// # Errors
-/// If it holds something that a table of results cannot.
-pub(super) fn further(name: &str, column: &ArrayRef, first_of_file: usize) -> Result<Column> {
-    let name: PlSmallStr = name.into();
-    Ok(match further_column(&name, column, first_of_file)? {
-        Further::Integers(values) => Column::new(name, values),
-        Further::Texts(values) => Column::new(name, values),
-        Further::Floats(values) => Column::new(
-            name,
-            values.into_iter().map(|value| Some(value).filter(|v| !v.is_nan())).collect::<Vec<_>>(),
-        ),
-        _ => return Err(Error::data(format!("the column `{name}` must hold integers, floats or strings"))),
-    })
-}
-
-/// The columns of an assignment behind those that say which example it is.
+/// The table of some examples; `columns` say which they are.
 ///
 /// # Errors
 /// If columns are not equally long.
-pub(super) fn table(mut columns: Vec<Column>, assigned: &Assigned<'_>) -> Result<DataFrame> {
+pub(super) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -> Result<RecordBatch> {
     let count = assigned.len();
-    let single = |name: &str, value: fn(&Choice) -> f64| {
-        let values = assigned.choices.iter().map(|choice| Some(value(choice) as f32).filter(|v| !v.is_nan()));
-        Column::new(name.into(), values.collect::<Vec<Option<f32>>>())
+    let numbers = |value: fn(&Choice) -> f64| -> ArrayRef {
+        let values: Vec<f32> = assigned.choices.iter().map(|choice| value(choice) as f32).collect();
+        let there: NullBuffer = values.iter().map(|value| !value.is_nan()).collect::<Vec<bool>>().into();
+        Arc::new(Float32Array::new(values.into(), Some(there)))
     };
-    columns.push(sets("clusters", (0..count).map(|at| Some(assigned.set(at)))));
-    columns.push(single("distance", |choice| choice.distance));
-    columns.push(sets("runner_up", (0..count).map(|at| assigned.runner_up(at))));
-    columns.push(single("runner_up_distance", |choice| choice.runner_up_distance));
-    columns.push(single("margin", |choice| choice.margin));
-    columns.push(single("posterior", |choice| choice.posterior));
-    DataFrame::new(count, columns).map_err(|error| unfit(&error))
+    let mut all = columns;
+    let mut push = |name: &str, array: ArrayRef| all.push((name.to_owned(), array));
+    push("clusters", sets((0..count).map(|at| Some(assigned.set(at))))?);
+    push("distance", numbers(|choice| choice.distance));
+    push("runner_up", sets((0..count).map(|at| assigned.runner_up(at)))?);
+    push("runner_up_distance", numbers(|choice| choice.runner_up_distance));
+    push("margin", numbers(|choice| choice.margin));
+    push("posterior", numbers(|choice| choice.posterior));
+    // Every batch has the same columns, whether or not one of it has a null.
+    let fields: Vec<Field> =
+        all.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), name != "clusters")).collect();
+    let arrays = all.into_iter().map(|(_, array)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| Error::data(error.to_string()))
+}
+
+/// A column of sets, null where there is none.
+fn sets<'a>(sets: impl ExactSizeIterator<Item = Option<&'a [u32]>>) -> Result<ArrayRef> {
+    let (mut lengths, mut values) = (Vec::with_capacity(sets.len()), Vec::with_capacity(2 * sets.len()));
+    let mut there = Vec::with_capacity(sets.len());
+    for set in sets {
+        lengths.push(set.map_or(0, <[u32]>::len));
+        there.push(set.is_some());
+        values.extend_from_slice(set.unwrap_or_default());
+    }
+    let item = Arc::new(Field::new_list_field(DataType::UInt32, false));
+    let there = Some(NullBuffer::from(there)).filter(|there| there.null_count() > 0);
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let lists = ListArray::try_new(item, offsets, Arc::new(UInt32Array::from(values)), there);
+    Ok(Arc::new(lists.map_err(|error| Error::data(error.to_string()))?))
 }
 
 /// Writes a table in parts with the same columns, each made when it is written.
 ///
 /// # Errors
-/// Those of the parts, and that they cannot be written.
-pub(super) fn write(file: &mut BufWriter<&File>, parts: impl Iterator<Item = Result<DataFrame>>) -> Result<()> {
-    let failed = |error: PolarsError| Error::run(format!("the table cannot be written: {error}"));
-    let mut writer = None;
+/// Those of the parts, that they differ in their columns, and that they cannot be written.
+pub(super) fn write(file: &mut BufWriter<&File>, parts: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+    let failed =
+        |error: parquet::errors::ParquetError| Error::run(format!("the table cannot be written: {error}"));
+    let mut parts = parts.peekable();
+    let schema = match parts.peek() {
+        Some(Ok(part)) => part.schema(),
+        Some(Err(_)) => return parts.next().map_or(Ok(()), |part| part.map(|_| ())),
+        None => return Err(Error::data("there are no rows")),
+    };
+    // Few sets stand for many examples; of numbers hardly two are equal.
+    let few = ["clusters", "runner_up"].map(|name| ColumnPath::from(format!("{name}.list.item")));
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_dictionary_enabled(false);
+    let properties = few
+        .into_iter()
+        .fold(properties, |properties, column| properties.set_column_dictionary_enabled(column, true));
+    let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties.build())).map_err(failed)?;
     for part in parts {
         let part = part?;
-        if writer.is_none() {
-            // Most of it is distances, which no compression makes smaller; sets become short by their dictionary.
-            let table = ParquetWriter::new(&mut *file).with_compression(ParquetCompression::Snappy);
-            writer = Some(table.batched(part.schema()).map_err(failed)?);
+        if part.schema() != schema {
+            return Err(Error::data("the files have columns of different types; assign each kind by itself"));
         }
-        if let Some(writer) = &mut writer {
-            writer.write_batch(&part).map_err(failed)?;
-        }
+        writer.write(&part).map_err(failed)?;
     }
-    writer.map_or(Ok(()), |writer| writer.finish().map(|_| ()).map_err(failed))
-}
-
-/// Parts that do not belong to one table: files whose columns are of different types.
-pub(super) fn unfit(error: &PolarsError) -> Error {
-    let text = error.to_string();
-    Error::data(format!("the files have columns of different types: {}", text.lines().next().unwrap_or_default()))
-}
-
-fn sets<'a>(name: &str, sets: impl ExactSizeIterator<Item = Option<&'a [u32]>>) -> Column {
-    let count = sets.len();
-    let mut builder =
-        ListPrimitiveChunkedBuilder::<UInt32Type>::new(name.into(), count, 2 * count, DataType::UInt32);
-    sets.for_each(|set| builder.append_opt_slice(set));
-    builder.finish().into_column()
+    writer.close().map(|_| ()).map_err(failed)
 }

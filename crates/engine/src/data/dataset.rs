@@ -505,11 +505,8 @@ pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u
 /// What the name of a further column begins with in a stream.
 pub(crate) const FURTHER: &str = "column:";
 
-/// The values of a further column: integers, floats or strings.
-///
-/// # Errors
-/// If it holds something else, or nulls.
-pub(crate) fn further_column(name: &str, column: &ArrayRef, first_row: usize) -> Result<Column> {
+/// Appends a further column: integers, floats or strings.
+fn append_further(table: &mut Table, name: &str, column: &ArrayRef, first_row: usize) -> Result<()> {
     let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let of_type = match column.data_type() {
         kind if kind.is_integer() => DataType::Int64,
@@ -529,19 +526,14 @@ pub(crate) fn further_column(name: &str, column: &ArrayRef, first_row: usize) ->
         return Err(Error::data(format!("row {}: the column `{name}` is null", first_row + row)));
     }
     let values = convert(column, &of_type)?;
-    Ok(match of_type {
+    let read = match of_type {
         DataType::Int64 => Column::Integers(values.as_primitive::<Int64Type>().values().to_vec()),
         DataType::Float64 => {
             let values = values.as_primitive::<Float64Type>();
             Column::Floats(values.iter().map(|value| value.unwrap_or(f64::NAN)).collect())
         }
         _ => Column::Texts(values.as_string::<i32>().iter().flatten().map(str::to_owned).collect()),
-    })
-}
-
-/// Appends a further column.
-fn append_further(table: &mut Table, name: &str, column: &ArrayRef, first_row: usize) -> Result<()> {
-    let read = further_column(name, column, first_row)?;
+    };
     let Some((_, known)) = table.iter_mut().find(|(known, _)| known == name) else {
         table.push((name.to_owned(), read));
         return Ok(());
