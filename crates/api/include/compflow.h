@@ -578,7 +578,7 @@ typedef struct CompflowClustering {
   // left released if there are exemplars, or if the method composes nothing.
   struct CompflowTable singletons;
   // The log-density of every set that an example may be given to, at a point x of the space
-  // `offset` - ½‖F(x - `centre`)‖²: `clusters` `list<u32>`, where the empty set is "none of them" (with COMPFLOW_ASSIGNS_NONE),
+  // `offset` - ½‖F(x - `centre`)‖²: `clusters` `list<u32>`, where the empty set is "none of them",
   // `centre` `fixed_size_list<f32>`, `offset` `f64`, and `factor` `u32`, the row of `factors` that F is in. May be left
   // released: new examples are then given to the nearest cluster.
   struct CompflowTable densities;

@@ -143,7 +143,8 @@ pub(super) fn gather(
         seen.iter().for_each(|&at| put(&found.clusters[at], &found.centroids[at * dim..][..dim]));
         Basis::Centroids
     } else if !found.exemplars.is_empty() {
-        let (vectors, rows) = exemplar_rows(&found.exemplars, &training.trial()?)?;
+        let trial = training.trial()?;
+        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
         let sets: Sets = seen.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
         let composed = run.compose(Embeddings::new(&vectors, dim), &sets)?;
         for (&at, point) in seen.iter().zip(composed.chunks_exact(dim)) {

@@ -258,7 +258,7 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
 }
 
 /// The densities of all cells that have some, with how many numbers each of a cell's vectors has.
-fn with_densities<'a>(rows: &'a [Row]) -> impl Iterator<Item = (&'a Row, &'a Densities, usize)> + Clone {
+fn with_densities(rows: &[Row]) -> impl Iterator<Item = (&Row, &Densities, usize)> + Clone {
     let found = rows.iter().filter_map(|row| Some((row, &row.outcome.as_ref()?.clustering.densities)));
     found.filter(|(_, found)| !found.sets.is_empty()).map(|(row, found)| {
         let dim = found.centres.len() / found.sets.len();
