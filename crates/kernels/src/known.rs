@@ -11,6 +11,9 @@
 //! ```text
 //! min over m_j of Σ_η N_η ‖g_η(m) - x̄_η‖²    over known sets η with a j that is never known alone
 //! ```
+//!
+//! That is a poor place if one example is all that is known. Singletons that were found without knowing anything are
+//! better ones, once it is [identified](identify) which of them the names stand for.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -135,6 +138,59 @@ impl Known {
     }
 }
 
+/// Orders in which free singletons are given to names at first.
+const ORDERS: usize = 8;
+
+/// The singleton that each name stands for, such that known sets are explained best: those that are `settled`, and of
+/// those that are `free` one for every other name, as long as there are any. `known` has sets of names, and `cost` says what
+/// it costs that one of them, by its position, is this set of singletons. By steps, each a name that takes another singleton or
+/// changes places, from several orders.
+pub fn identify(
+    known: &[&[u32]],
+    settled: &[Option<u32>],
+    free: &[u32],
+    cost: impl Fn(usize, &[u32]) -> f64,
+) -> Vec<Option<u32>> {
+    let missing: Vec<usize> = (0..settled.len()).filter(|&name| settled[name].is_none()).collect();
+    let total = |of: &[Option<u32>]| -> f64 {
+        let of_set = |set: &[u32]| -> Option<Vec<u32>> {
+            let mut members: Vec<u32> = set.iter().map(|&name| of[name as usize]).collect::<Option<_>>()?;
+            members.sort_unstable();
+            Some(members)
+        };
+        known.iter().enumerate().filter_map(|(at, set)| Some(cost(at, &of_set(set)?))).sum()
+    };
+    let mut best = (f64::INFINITY, settled.to_vec());
+    for order in 0..ORDERS.min(free.len()) {
+        let mut of = settled.to_vec();
+        let given = free.iter().cycle().skip(order * free.len() / ORDERS.min(free.len())).take(free.len());
+        missing.iter().zip(given).for_each(|(&name, &singleton)| of[name] = Some(singleton));
+        let mut least = total(&of);
+        loop {
+            let mut next = None;
+            for (&name, &singleton) in missing.iter().flat_map(|name| free.iter().map(move |free| (name, free))) {
+                let mut tried = of.clone();
+                if let Some(other) = missing.iter().copied().find(|&other| of[other] == Some(singleton)) {
+                    tried[other] = of[name];
+                }
+                tried[name] = Some(singleton);
+                let costs = total(&tried);
+                if costs < least {
+                    (least, next) = (costs, Some(tried));
+                }
+            }
+            match next {
+                Some(next) => of = next,
+                None => break,
+            }
+        }
+        if least < best.0 {
+            best = (least, of);
+        }
+    }
+    best.1
+}
+
 /// What known examples add up to.
 pub struct Gathered {
     /// By their sets; points are prepared ones.
@@ -188,6 +244,31 @@ impl Gathered {
             begun[at as usize * dim..][..dim].copy_from_slice(row);
         }
         Ok(begun)
+    }
+
+    /// `k` singletons that were found without knowing anything, in the order in which names have them: those come first that
+    /// explain the known sets best under their names.
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub fn order(&self, singletons: &[f32], starts: &Starts<'_>, sets: &Sets) -> Result<Vec<f32>> {
+        let dim = starts.model.dim;
+        let centres = starts.frame.prepared(&starts.model.centres(singletons, sets)?);
+        let numbers: HashMap<&[u32], usize> = sets.iter().zip(0..).collect();
+        let of_set = |set: &[u32]| numbers.get(set).copied().unwrap_or_default();
+        let Totals { counts, sums, .. } = &self.totals;
+        let known: Vec<&[u32]> =
+            sets.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(set, _)| set).collect();
+        let cost = |at: usize, set: &[u32]| -> f64 {
+            let (from, centre) = (of_set(known[at]), &centres[of_set(set) * dim..][..dim]);
+            let mean = sums[from * dim..][..dim].iter().map(|sum| sum / counts[from]);
+            counts[from] * mean.zip(centre).map(|(mean, &centre)| (mean - f64::from(centre)).powi(2)).sum::<f64>()
+        };
+        let free: Vec<u32> = (0..(singletons.len() / dim) as u32).collect();
+        let mut order: Vec<u32> =
+            identify(&known, &vec![None; self.named()], &free, cost).into_iter().flatten().collect();
+        order.extend(free.iter().filter(|at| !order.contains(at)).copied().collect::<Vec<u32>>());
+        Ok(order.iter().flat_map(|&at| &singletons[at as usize * dim..][..dim]).copied().collect())
     }
 
     /// F of known sets with a member that is never known alone, as a function of these, the others staying.
@@ -265,6 +346,22 @@ mod tests {
         assert_eq!(counts, [2.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
         let weights = [3.0, 1.0, 1.0, 1.0, 1.0];
         assert_eq!(begun(&[1.0, 9.0, 3.0, -4.0, 5.0], &seeds, Some(&weights)).0, [1.5, -4.0]);
+    }
+
+    #[test]
+    fn names_are_given_to_what_explains_the_known_sets_best() {
+        // On a line, sets lie at the sums of their members; names 0, 1, 2 lie at 7, 100 and 30.
+        let places: [f64; 5] = [1.0, 30.0, 7.0, 100.0, 50.0];
+        let known: [(&[u32], f64); 3] = [(&[0, 2], 37.0), (&[1, 2], 130.0), (&[0, 1], 107.0)];
+        let cost = |at: usize, set: &[u32]| {
+            (known[at].1 - set.iter().map(|member| places[*member as usize]).sum::<f64>()).powi(2)
+        };
+        let sets = known.map(|(set, _)| set);
+        assert_eq!(identify(&sets, &[None; 3], &[0, 1, 2, 3, 4], cost), [Some(2), Some(3), Some(1)]);
+        // What is settled stays, and who finds nothing free has nothing.
+        assert_eq!(identify(&sets, &[Some(2), None, None], &[4, 3], cost), [Some(2), Some(3), Some(4)]);
+        assert_eq!(identify(&sets, &[None; 3], &[1], cost).iter().flatten().count(), 1);
+        assert_eq!(identify(&sets, &[Some(0), None, None], &[], cost), [Some(0), None, None]);
     }
 
     #[test]

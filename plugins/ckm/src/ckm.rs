@@ -134,23 +134,30 @@ impl Ckm {
         let known = Known::new(task.seeds, &sets)?;
         let gathered = known.gather(task.rows, task.weights, &starts, &sets)?;
         let others = known.of_others(task.weights, n);
-        let made = match refine {
+        let made = if refine { restarts_before(restarts, k) } else { restarts };
+        // If something is known, half of the restarts do not know it: their best is one more start.
+        let unknowing = if known.is_empty() { 0 } else { made.div_ceil(2) };
+        let knowing = match unknowing {
+            0 => made,
             // Where all begin at what is known of them, every restart is the same.
-            _ if gathered.named() == k && gathered.is_settled() => 1,
-            true => restarts_before(restarts, k),
-            false => restarts,
+            _ if gathered.named() == k && gathered.is_settled() => 2,
+            _ => made - unknowing + 1,
         };
-        let search = Search {
+        let nothing = Known::default();
+        let of_nothing = nothing.gather(task.rows, task.weights, &starts, &sets)?;
+        let total = (0..n).map(|row| weights::weight(task.weights, row)).sum();
+        let search = |known, gathered, others, earlier| Search {
             source: &source,
             starts: &starts,
             sets: &sets,
             weights: task.weights,
-            others: others.as_deref(),
-            known: &known,
-            gathered: &gathered,
-            total: (0..n).map(|row| weights::weight(task.weights, row)).sum(),
+            others,
+            known,
+            gathered,
+            total,
             method,
-            restarts: made,
+            restarts: unknowing + knowing,
+            earlier,
             replaced: restarts,
             max_iter,
             tol,
@@ -160,18 +167,33 @@ impl Ckm {
             seed: services.seed,
             scatter: OnceLock::new(),
         };
-        let start = |stream: usize, rng: &mut ChaCha8Rng| {
-            let named = gathered.begin(&starts, &sets, rng)?;
-            match (&self.initial, &self.params.init) {
-                (Some(initial), _) if stream == 0 => starts.found_by(&**initial, task, named, rng, services),
-                (_, Init::Start(Start::Random)) => Ok(starts.random(named, rng)),
-                _ => starts.plusplus(named, rng),
-            }
+        let drawn = |named: Vec<f32>, rng: &mut ChaCha8Rng| match &self.params.init {
+            Init::Start(Start::Random) => Ok(starts.random(named, rng)),
+            _ => starts.plusplus(named, rng),
         };
+        let free = search(&nothing, &of_nothing, task.weights, 0);
+        let search = search(&known, &gathered, others.as_deref(), unknowing);
         let best = workers.enter(|| {
-            let (best, given_up) = search.best_of(made, start, None)?;
+            let found = match unknowing {
+                0 => None,
+                _ => {
+                    let (found, _) = free.best_of(unknowing, |_, rng| drawn(Vec::new(), rng), None)?;
+                    Some(gathered.order(&found.singletons, &starts, &sets)?)
+                }
+            };
+            let start = |stream: usize, rng: &mut ChaCha8Rng| {
+                if let Some(found) = found.as_ref().filter(|_| stream + 1 == knowing) {
+                    return Ok(found.clone());
+                }
+                let named = gathered.begin(&starts, &sets, rng)?;
+                match &self.initial {
+                    Some(initial) if stream == 0 => starts.found_by(&**initial, task, named, rng, services),
+                    _ => drawn(named, rng),
+                }
+            };
+            let (best, given_up) = search.best_of(knowing, start, None)?;
             let text =
-                format!("restart {} of {made} has the lowest SSD; {given_up} were given up early", best.stream);
+                format!("restart {} of {knowing} has the lowest SSD; {given_up} were given up early", best.stream);
             services.log(Level::Info, text);
             match refine {
                 true => self.refine(&search, self.swap(&search, best)?),

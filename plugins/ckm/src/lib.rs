@@ -18,6 +18,8 @@
 //! | the random initialisation | `Starts::plusplus`, `Starts::random` |
 //! | several initialisations | `Search::best_of`, `Swaps::improve` |
 //!
+//! Not in the paper: sets c_i that are known beforehand stay what they are in step (a) (`compflow_kernels::known`).
+//!
 //! | module | holds |
 //! | --- | --- |
 //! | `ckm` | the clusterer: parameters, and from a task to a clustering |

@@ -76,8 +76,9 @@ pub(crate) struct Search<'a> {
     /// The sum of all weights.
     pub(crate) total: f64,
     pub(crate) method: Method,
-    /// Restarts that are made, and those in whose place swaps come.
+    /// Restarts that are made, of which so many in an earlier search, and those in whose place swaps come.
     pub(crate) restarts: usize,
+    pub(crate) earlier: usize,
     pub(crate) replaced: usize,
     pub(crate) max_iter: usize,
     pub(crate) tol: f64,
@@ -169,7 +170,7 @@ impl Search<'_> {
         let counted = best.is_none();
         let mut given_up = 0;
         for first in (0..restarts).step_by(WINDOW) {
-            let before = if counted { first } else { self.restarts };
+            let before = if counted { self.earlier + first } else { self.restarts };
             let streams = first..restarts.min(first.saturating_add(WINDOW));
             let runs = self.run(streams, before, &start, best.as_ref())?;
             given_up += runs.iter().filter(|run| run.state == State::GivenUp).count();

@@ -12,7 +12,7 @@ use crate::params::{Method, Params, Preset};
 use crate::preliminary::Preliminary;
 use crate::reassigned::Reassigned;
 use crate::threshold::{Auto, Limit, Threshold};
-use crate::{exhaustive, maps, null, search, threshold};
+use crate::{exhaustive, known, maps, null, search, threshold};
 
 /// The space of the authors' code.
 const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distance::SqEuclidean };
@@ -109,7 +109,8 @@ impl Clusterer for Gcr {
             .base
             .cluster(&Task { space, ..*task }, services)
             .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
-        let clusters = Preliminary::new(task.embeddings, &found.assignments, task.seeds);
+        let mut clusters = Preliminary::new(task.embeddings, &found.assignments, task.seeds);
+        known::find_names(&mut clusters, &Task { space, ..*task }, services)?;
         let k = clusters.k();
         let possible = self.possible(degree, k, services);
         let means = Embeddings::new(&clusters.means, dim);

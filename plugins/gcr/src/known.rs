@@ -4,10 +4,24 @@
 //! same one; and where a cluster has such examples, the others go with the majority of them, as it was one cluster to the
 //! base. Clusters with the same name are one from then on. What is known of a cluster is no longer up to reassignment: a
 //! named singleton stays one, and a known union is neither reassigned nor a member of another one.
+//!
+//! Names that occur in known unions only are given to those of the other clusters whose compositions come nearest to the
+//! known unions, all of them together:
+//!
+//! ```text
+//! min over clusters j of names of Σ_η N_η ‖m_η - g({m_j : names in η})‖²    over known unions η
+//! ```
 
 use std::collections::{BTreeMap, HashMap};
 
-use compflow_api::Sets;
+use compflow_api::{Embeddings, Result, Services, Sets, Task};
+use compflow_kernels::counting;
+use compflow_kernels::known::identify;
+
+use crate::preliminary::Preliminary;
+
+/// More compositions than this are not looked at for names.
+const MOST: usize = 1 << 18;
 
 /// What examples are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +53,47 @@ pub(crate) fn groups<'a>(assignments: &'a Sets, seeds: Option<&'a Sets>) -> Vec<
         (seed, _) => Some(Group::Known(seed)),
     };
     assignments.iter().zip(seeds.iter()).map(group).collect()
+}
+
+/// Gives names that are known in unions only to clusters of which nothing is known.
+///
+/// # Errors
+/// Those of the composer.
+pub(crate) fn find_names(clusters: &mut Preliminary, task: &Task<'_>, services: &Services<'_>) -> Result<()> {
+    let mut settled: Vec<Option<u32>> = vec![None; task.named()];
+    for (at, known) in (0..).zip(&clusters.known) {
+        if let Some([name]) = known.as_deref() {
+            settled[*name as usize] = Some(at);
+        }
+    }
+    let of_unions = clusters.known.iter().enumerate().filter_map(|(at, known)| Some((at, known.as_deref()?)));
+    let unions: Vec<(usize, &[u32])> = of_unions.filter(|(_, set)| set.len() > 1).collect();
+    let most = unions.iter().map(|(_, set)| set.len()).max().unwrap_or(0);
+    let free: Vec<u32> =
+        (0..).zip(&clusters.known).filter(|(_, known)| known.is_none()).map(|(at, _)| at).collect();
+    let few = counting::compositions(clusters.k(), most).is_ok_and(|count| count <= MOST);
+    if task.composer.is_none() || settled.iter().all(Option::is_some) || free.is_empty() || !few {
+        return Ok(());
+    }
+    let dim = task.embeddings.dim();
+    let means = Embeddings::new(&clusters.means, dim);
+    let sets = Sets::all_up_to(clusters.k(), most);
+    let (composed, points) = (task.compose_sets(means, &sets, services)?, task.space.points(means));
+    let numbers: HashMap<&[u32], usize> = sets.iter().zip(0..).collect();
+    let cost = |at: usize, set: &[u32]| -> f64 {
+        let (union, number) = (unions[at].0, numbers.get(set).copied().unwrap_or_default());
+        let [mean, composed] = [&points[union * dim..][..dim], &composed[number * dim..][..dim]];
+        let squared = mean.iter().zip(composed).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
+        clusters.sizes[union] as f64 * squared.sum::<f64>()
+    };
+    let known: Vec<&[u32]> = unions.iter().map(|(_, set)| *set).collect();
+    let found = identify(&known, &settled, &free, cost);
+    for (name, cluster) in (0..).zip(&found) {
+        if let Some(cluster) = cluster {
+            clusters.known[*cluster as usize] = Some(vec![name]);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@
 //! | `gcr` | the component |
 //! | `params` | its parameters |
 //! | `base` | making the clusterer that finds the groups |
+//! | `known` | what groups become of which some examples have known sets |
 //! | `preliminary` | these groups and their means |
 //! | `compositions` | b_j and d_j |
 //! | `threshold` | τ, given or found among the d_j |

@@ -61,7 +61,7 @@ fn what_the_base_needs_is_needed_and_given() {
     assert_eq!(found.assignments, Run::new(&values, 3).on(&sets, json!({})).unwrap().assignments);
 
     let given = make(json!({ "use": "given", "params": { "columns": ["margin"] } }));
-    assert_eq!(given.flags().unwrap(), Flags::NEEDS_COMPOSER);
+    assert_eq!(given.flags().unwrap(), Gcr::FLAGS);
     assert_eq!(given.columns().unwrap(), ["margin"]);
 }
 

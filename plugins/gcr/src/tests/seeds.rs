@@ -36,16 +36,31 @@ fn those_that_nobody_named_have_the_numbers_behind() {
 
 #[test]
 fn a_known_union_is_one_although_nothing_else_says_so() {
-    // With this threshold nothing is composed, and the members of what is known have no clusters.
+    // With this threshold nothing is composed.
     let found = found(&[(0, &[0, 1])], json!({ "threshold": 0.0 }));
     assert_eq!(
         (&found.assignments[0], &found.assignments[5]),
         (&[0, 1][..], &[0, 1][..]),
         "it takes its cluster along"
     );
-    let at = found.clusters.iter().position(|set| set == [0, 1]).unwrap();
-    assert_eq!(found.centroids[at * 3..][..3], [1.0, 1.0, 0.1], "the mean of its examples");
-    assert!(found.singletons.numbers.iter().all(|number| *number >= 2));
+    // Its members are those of which it is composed.
+    let (one, other) = (&found.assignments[1], &found.assignments[3]);
+    assert!([one, other] == [[0], [1]] || [one, other] == [[1], [0]], "{one:?} {other:?}");
+}
+
+#[test]
+fn names_of_unions_are_told_apart_by_several_of_them() {
+    let found = found(&[(0, &[1, 2]), (7, &[0, 2])], json!({ "threshold": 0.0 }));
+    assert_eq!([1, 3, 6].map(|row| found.assignments[row].to_vec()), [vec![1], vec![2], vec![0]]);
+}
+
+#[test]
+fn a_name_without_a_cluster_has_no_vector() {
+    // Everything is known to be the union.
+    let rows: Vec<(usize, &[u32])> = (0..12).map(|row| (row, &[0, 1][..])).collect();
+    let found = found(&rows, json!({ "threshold": 0.0 }));
+    assert_eq!((found.clusters.len(), found.singletons.numbers.len()), (1, 0));
+    assert_eq!(found.centroids.len(), 3, "the mean of its examples");
 }
 
 #[test]
