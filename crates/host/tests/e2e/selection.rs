@@ -124,7 +124,9 @@ fn values_that_halves_cannot_have_are_left_out() {
     assert!(texts(&selection, "error")[5].contains("more than the 6 examples"));
     assert!(selection["stability"].is_null(5) && !selection["stability"].is_null(4));
 
-    folder.write("p.toml", &BLOBS.replace("n = 120", "n = 3").replace("trials = 3", "trials = 1"));
+    let few =
+        BLOBS.replace("n = 120, dim = 6, k = 5", "n = 3, dim = 6, k = 2").replace("trials = 3", "trials = 1");
+    folder.write("p.toml", &few);
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "few"], 1);
     assert!(stderr.contains("every value fails: 3 examples are too few to be cut into halves"), "{stderr}");
     let runs = folder.read_parquet("few/runs.parquet");
