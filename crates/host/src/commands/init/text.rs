@@ -3,8 +3,10 @@
 use super::found::{Found, LabelCounts, Lengths, number};
 use super::judge::Judgement;
 
-/// The number of singletons where no labels say it.
+/// The number of singletons where no labels say it and something needs a number.
 const K_WITHOUT_LABELS: usize = 5;
+/// Halves of fewer examples say little about how many singletons there are.
+const FEW: usize = 40;
 /// Beyond this many examples methods are left out that compare all with all.
 const MANY: usize = 20_000;
 /// Beyond this many examples `cap` looks at some for its unions.
@@ -22,6 +24,8 @@ struct Facts {
     /// Singletons, and sets of up to `degree` of them.
     k: usize,
     sets: usize,
+    /// Whether the number is left to the data.
+    auto: bool,
 }
 
 impl Facts {
@@ -47,7 +51,8 @@ impl Facts {
             None => (2, at_most(K_WITHOUT_LABELS, 6), 0),
         };
         let sets = if labels.is_some() { sets } else { k + k * (k - 1) / 2 };
-        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1) }
+        let auto = labels.is_none() && fewest.is_some_and(|fewest| fewest >= FEW);
+        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1), auto }
     }
 }
 
@@ -187,26 +192,38 @@ fn clusterer(about: &str, name: &str, component: &str, params: &str) -> String {
 }
 
 fn clusterers(facts: &Facts) -> String {
-    let Facts { k, sets, n, degree, .. } = *facts;
+    let Facts { k, sets, n, degree, auto, .. } = *facts;
+    let known = if auto { "\"auto\"".to_owned() } else { k.to_string() };
     let mut text = comment(&match facts.labels {
         Some(_) => {
             format!("How many there are is known from the labels: {k} in a trial, and {sets} different sets.")
         }
+        None if auto => format!(
+            "Nobody said how many there are. \"auto\" tries 2 to 10 on halves of the data and takes what is found again best, which takes \
+             two hundred times as long as once: write a number where you know it. GCR's base begins with {sets} groups, a guess: as many \
+             sets as {k} things have."
+        ),
         None => format!(
             "Nobody said how many there are: {k} is a guess, with the {sets} sets of up to two of them. Try others, as in k = {{ \
-             grid = [3, 4, 5, 6] }}, or k = \"auto\"."
+             grid = [3, 4, 5, 6] }}."
         ),
     });
     text += "\n";
     if degree > 1 {
-        text +=
-            &clusterer("Looks for singletons and their unions at once.", "CKM", "ckm", &format!("{{ k = {k} }}"));
+        text += &clusterer(
+            "Looks for singletons and their unions at once.",
+            "CKM",
+            "ckm",
+            &format!("{{ k = {known} }}"),
+        );
         let about = "The same with the clusters' shape and sizes learnt; also says how sure it is.";
-        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {k} }}"));
+        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {known} }}"));
         if n <= MANY {
             let candidates = if n > SOME { ", candidates = 150" } else { "" };
+            // Its own "auto" is a rule and takes no time.
+            let preference = if auto { known.clone() } else { format!("{{ k = {k} }}") };
             let about = "Finds examples that stand for a singleton, and unions of those.";
-            text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {{ k = {k} }}{candidates} }}"));
+            text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {preference}{candidates} }}"));
             let about = "Finds groups first, and then which of them lie where the union of others should.";
             text += &clusterer(
                 about,
@@ -217,7 +234,8 @@ fn clusterers(facts: &Facts) -> String {
         }
     }
     let about = if degree > 1 { "Knows nothing of unions: every set is a cluster of its own." } else { "" };
-    text += &clusterer(about, "k-means", "kmeans", &format!("{{ k = {sets} }}"));
+    let groups = if auto { known } else { sets.to_string() };
+    text += &clusterer(about, "k-means", "kmeans", &format!("{{ k = {groups} }}"));
     if degree == 1 {
         text += &clusterer("", "GMM", "gmm", &format!("{{ k = {sets} }}"));
         if n <= MANY {
