@@ -56,7 +56,7 @@ fn init_writes_a_pipeline_for_every_shipped_set_that_is_right() {
             }
         }
     }
-    assert_eq!(files.len(), 7, "{files:?}");
+    assert_eq!(files.len(), 8, "{files:?}");
     for (at, (name, path)) in files.iter().enumerate() {
         let out = format!("{at}.toml");
         let (stdout, _) = folder.run(&["init", path.to_str().unwrap(), "--out", &out], 0);
