@@ -3,7 +3,9 @@
 //! Over ordered pairs of different examples, one labelling says whether the first example's set contains the second's, and
 //! so does the other. With tp, fp, fn and tn of the 2×2 table of both, Cohen's κ is
 //!
-//!     aCRI = 2 (tp·tn - fn·fp) / ((tp + fn)(fn + tn) + (tp + fp)(fp + tn)),
+//! ```text
+//! aCRI = 2 (tp·tn - fn·fp) / ((tp + fn)(fn + tn) + (tp + fp)(fp + tn)),
+//! ```
 //!
 //! which is the adjusted Rand index where all sets are singletons. The pairs are counted over distinct sets, not over
 //! examples.

@@ -4,7 +4,9 @@
 //! (see [`stability`](super::stability)) and I = ln(V / D), where D is the mean squared distance of examples to the nearest
 //! representative found in the *other* half and V that to the other half's mean,
 //!
-//!     worth = s·(I - I₀),
+//! ```text
+//! worth = s·(I - I₀),
+//! ```
 //!
 //! I₀ being the same of examples that are spread evenly over the range of every dimension. Too few clusters are stable and
 //! say little, too many say hardly more and are not stable; what any clusters would say is taken off. The largest worth is chosen, and of equals
