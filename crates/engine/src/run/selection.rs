@@ -214,9 +214,12 @@ pub(super) fn choice(plan: &Plan, cell: Cell) -> String {
     choices.collect::<Vec<_>>().join(" ")
 }
 
+/// A cell that selected, and what.
+type Selected<'a> = (&'a Row, &'a Selection);
+
 /// Says what was selected, for every clusterer and data set.
 pub(super) fn announce(plan: &Plan, rows: &[Row], observer: &dyn Observer) {
-    let mut groups: BTreeMap<(usize, usize, usize), Vec<(&Row, &Selection)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, usize, usize), Vec<Selected<'_>>> = BTreeMap::new();
     for row in rows {
         if let Some(selection) = &row.selection {
             groups

@@ -27,9 +27,9 @@ use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 
 /// How often examples are cut into halves.
-const SPLITS: usize = 8;
+const SPLITS: usize = 7;
 /// How often evenly spread examples take their place.
-const REFERENCES: usize = 3;
+const REFERENCES: usize = 2;
 /// How many pieces of work the stability of one setup is.
 pub(super) const PIECES: usize = SPLITS + REFERENCES;
 /// Halves are cut from this many examples, drawn at random, if there are more.
