@@ -1,7 +1,7 @@
 //! Learning a composition function from labelled embeddings, and finding out which one to take.
 //!
-//! The way: [`source`] reads, [`labelled`] takes means of every set of labels, [`folds`] says what is held out, [`design`] fits
-//! in closed form, [`search`] settles λ, [`judge`] compares with the composers of libraries, and [`weights`] writes the file.
+//! The way: `source` reads, `labelled` takes means of every set of labels, `folds` says what is held out, `design` fits
+//! in closed form, `search` settles λ, `judge` compares with the composers of libraries, and `weights` writes the file.
 //! `docs/composers-fit.md` derives it.
 
 mod bilinear;
