@@ -32,11 +32,14 @@ pub(crate) enum Group<'a> {
     Known(&'a [u32]),
 }
 
+/// How many examples of a cluster are known to be each set; by its size, then in order.
+type Votes<'a> = BTreeMap<(usize, &'a [u32]), usize>;
+
 /// The group of every example; none if it is in no cluster. `seeds` has the known sets, empty where there is none.
 pub(crate) fn groups<'a>(assignments: &'a Sets, seeds: Option<&'a Sets>) -> Vec<Option<Group<'a>>> {
     let found = |set: &'a [u32]| (!set.is_empty()).then_some(Group::Found(set));
     let Some(seeds) = seeds else { return assignments.iter().map(found).collect() };
-    let mut votes: HashMap<&[u32], BTreeMap<(usize, &[u32]), usize>> = HashMap::new();
+    let mut votes: HashMap<&[u32], Votes<'_>> = HashMap::new();
     for (set, seed) in assignments.iter().zip(seeds.iter()).filter(|(_, seed)| !seed.is_empty()) {
         *votes.entry(set).or_default().entry((seed.len(), seed)).or_default() += 1;
     }
