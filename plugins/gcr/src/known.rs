@@ -32,7 +32,7 @@ pub(crate) enum Group<'a> {
     Known(&'a [u32]),
 }
 
-/// How many examples of a cluster are known to have each set; sets by size.
+/// How many examples of a cluster are known to be each set; by its size, then in order.
 type Votes<'a> = BTreeMap<(usize, &'a [u32]), usize>;
 
 /// The group of every example; none if it is in no cluster. `seeds` has the known sets, empty where there is none.

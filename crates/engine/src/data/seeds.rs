@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use compflow_api::Sets;
 
 use super::dataset::{Labels, list_parts};
@@ -49,10 +50,9 @@ impl SeedRows {
     /// # Errors
     /// Naming the row that has an empty set, or a null in it.
     pub(super) fn append(&mut self, column: &ArrayRef, first_row: usize, before: usize) -> Result<()> {
-        // A column of no type at all, as one of nothing but nulls may be, has them only logically.
-        let nulls = column.logical_nulls();
-        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        let known: Vec<usize> = (0..column.len()).filter(|&row| !is_null(row)).collect();
+        // A column of the type null has no bits that say so.
+        let nothing = column.data_type() == &DataType::Null;
+        let known: Vec<usize> = (0..column.len()).filter(|&row| !nothing && !column.is_null(row)).collect();
         for run in known.chunk_by(|a, b| a + 1 == *b) {
             let (start, some) = (run[0], column.slice(run[0], run.len()));
             if let Some((_, lengths)) = list_parts(&some)
