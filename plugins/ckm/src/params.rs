@@ -64,8 +64,8 @@ pub struct Params {
     /// `adam`.
     #[serde(default = "default_true")]
     pub reseed: bool,
-    /// Whether the best restart is improved: by swaps, in which a newcomer takes the place of a singleton, and if there are
-    /// few examples by starting again with slightly moved singletons. Never with `adam`, and never with one restart.
+    /// Whether the best restart is improved: where 2ᵏ is more than `restarts` by swaps, in which a newcomer takes the place of a
+    /// singleton, and if there are few examples by starting again with slightly moved singletons. Never with `adam`, and never with one restart.
     #[serde(default = "default_true")]
     pub refine: bool,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the
