@@ -2,7 +2,7 @@
 //!
 //! A base need know nothing of seeds. So an example with a known set leaves its cluster for that of all examples with the
 //! same one; and where a cluster has such examples, the others go with the majority of them, as it was one cluster to the
-//! base. Clusters with the same name are one from then on. What is known of a cluster is no longer up to reassignment: a
+//! base, unless another cluster has more examples of that set: then it is at home there, and these were misplaced. Clusters with the same name are one from then on. What is known of a cluster is no longer up to reassignment: a
 //! named singleton stays one, and a known union is neither reassigned nor a member of another one.
 //!
 //! Names that occur in known unions only are given to those of the other clusters whose compositions come nearest to the
@@ -43,13 +43,19 @@ pub(crate) fn groups<'a>(assignments: &'a Sets, seeds: Option<&'a Sets>) -> Vec<
     for (set, seed) in assignments.iter().zip(seeds.iter()).filter(|(_, seed)| !seed.is_empty()) {
         *votes.entry(set).or_default().entry((seed.len(), seed)).or_default() += 1;
     }
+    // Where each known set is at home: so many of its examples has the cluster that has the most.
+    let mut most: HashMap<&[u32], usize> = HashMap::new();
+    for (&(_, seed), &count) in votes.values().flatten() {
+        let most = most.entry(seed).or_default();
+        *most = count.max(*most);
+    }
     // Of as many votes, the smaller set, then the first.
-    let majority = |set: &[u32]| -> Option<&'a [u32]> {
-        let votes = votes.get(set)?.iter();
-        votes.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|((_, seed), _)| *seed)
+    let majority = |votes: &Votes<'a>| -> Option<&'a [u32]> {
+        let (&(_, seed), count) = votes.iter().min_by_key(|(_, count)| std::cmp::Reverse(**count))?;
+        (most.get(seed) == Some(count)).then_some(seed)
     };
     let majorities: HashMap<&[u32], &[u32]> =
-        votes.keys().filter_map(|set| Some((*set, majority(set)?))).collect();
+        votes.iter().filter_map(|(set, votes)| Some((*set, majority(votes)?))).collect();
     let group = |(set, seed): (&'a [u32], &'a [u32])| match (seed, set) {
         ([], []) => None,
         ([], set) => majorities.get(set).map(|seed| Group::Known(seed)).or(found(set)),
@@ -124,6 +130,17 @@ mod tests {
         assert_eq!(groups(&assignments, Some(&seeds)), expected);
         let found: Vec<_> = assignments.iter().map(|set| (!set.is_empty()).then_some(Found(set))).collect();
         assert_eq!(groups(&assignments, None), found);
+    }
+
+    #[test]
+    fn misplaced_examples_take_nobody_along() {
+        let assignments = Sets::singletons(&[5, 5, 5, 6, 6]);
+        let seeds = Sets::from_iter([vec![0], vec![0], vec![], vec![0], vec![]]);
+        let found = groups(&assignments, Some(&seeds));
+        assert_eq!(
+            (found[2], found[3], found[4]),
+            (Some(Group::Known(&[0])), Some(Group::Known(&[0])), Some(Group::Found(&[6])))
+        );
     }
 
     #[test]
