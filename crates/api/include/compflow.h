@@ -577,6 +577,14 @@ typedef struct CompflowClustering {
   // What unions are composed from, before normalisation: `singleton` `u32` and `vector` `fixed_size_list<f32>`. May be
   // left released if there are exemplars, or if the method composes nothing.
   struct CompflowTable singletons;
+  // The log-density of every set that an example may be given to, at a point x of the space
+  // `offset` - ½‖F(x - `centre`)‖²: `clusters` `list<u32>`, where the empty set is "none of them",
+  // `centre` `fixed_size_list<f32>`, `offset` `f64`, and `factor` `u32`, the row of `factors` that F is in. May be left
+  // released: new examples are then given to the nearest cluster.
+  struct CompflowTable densities;
+  // The lower triangular matrices F of `densities`: `factor` `fixed_size_list<f32>`, row by row without what is above the
+  // diagonal. Released if that is.
+  struct CompflowTable factors;
 } CompflowClustering;
 
 // How large a task is.

@@ -558,6 +558,14 @@ pub struct RawClustering {
     /// What unions are composed from, before normalisation: `singleton` `u32` and `vector` `fixed_size_list<f32>`. May be
     /// left released if there are exemplars, or if the method composes nothing.
     pub singletons: RawTable,
+    /// The log-density of every set that an example may be given to, at a point x of the space
+    /// `offset` - ½‖F(x - `centre`)‖²: `clusters` `list<u32>`, where the empty set is "none of them",
+    /// `centre` `fixed_size_list<f32>`, `offset` `f64`, and `factor` `u32`, the row of `factors` that F is in. May be left
+    /// released: new examples are then given to the nearest cluster.
+    pub densities: RawTable,
+    /// The lower triangular matrices F of `densities`: `factor` `fixed_size_list<f32>`, row by row without what is above the
+    /// diagonal. Released if that is.
+    pub factors: RawTable,
 }
 
 /// How large a task is.

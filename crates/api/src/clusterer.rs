@@ -239,6 +239,8 @@ pub struct Clustering {
     /// What unions are composed from, before normalisation, so that those nobody has seen can be composed later. None are
     /// needed if there are exemplars.
     pub singletons: Singletons,
+    /// How likely each set is at a point, for methods that assign by that and not by distance alone; empty for the others.
+    pub densities: Densities,
     /// Named numbers about the result.
     pub scalars: Vec<(String, f64)>,
     /// Parameters that the method settled by itself, such as a threshold found: path and value as JSON.
@@ -254,6 +256,68 @@ pub struct Singletons {
     pub numbers: Vec<u32>,
     /// A vector for each, row-major.
     pub vectors: Vec<f32>,
+}
+
+/// How likely sets are at a point x of the space, so that new examples can be given to them: of every set
+///
+/// ```text
+/// log π + log-density = offset - ½‖F(x - centre)‖²
+/// ```
+///
+/// with a lower triangular F that sets may share. What all sets have in common may be left out of the offsets.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Densities {
+    /// All sets that an example may be given to, whether or not one was; the empty one is "none of them".
+    pub sets: Sets,
+    /// A point of the space for each, row-major.
+    pub centres: Vec<f32>,
+    /// One for each.
+    pub offsets: Vec<f64>,
+    /// Which of the factors is each set's.
+    pub factor_of: Vec<u32>,
+    /// The matrices F, each row by row without what is above the diagonal: see [`factor_len`](Self::factor_len).
+    pub factors: Vec<f32>,
+}
+
+impl Densities {
+    /// How many numbers a factor has.
+    pub fn factor_len(dim: usize) -> usize {
+        dim * (dim + 1) / 2
+    }
+
+    /// Whether there are densities, of all these clusters and of nothing that cannot be.
+    fn check(&self, clusters: &Sets, dim: usize, degree: usize) -> Result<()> {
+        let count = self.sets.len();
+        let factors = self.factors.len() / Self::factor_len(dim);
+        let numbers = [
+            ("centres", self.centres.len(), count * dim),
+            ("offsets", self.offsets.len(), count),
+            ("rows of factors", self.factor_of.len(), count),
+            ("numbers of factors", self.factors.len(), factors * Self::factor_len(dim)),
+        ];
+        if let Some((what, found, wanted)) = numbers.into_iter().find(|(_, found, wanted)| found != wanted) {
+            return Err(Error::new(format!("{found} {what} of densities where there must be {wanted}")));
+        }
+        if let Some(factor) = self.factor_of.iter().find(|factor| **factor as usize >= factors) {
+            return Err(Error::new(format!("a density has the factor {factor}, and there are {factors}")));
+        }
+        let finite = self.centres.iter().chain(&self.factors).all(|value| value.is_finite());
+        if !finite || self.offsets.iter().any(|offset| !offset.is_finite()) {
+            return Err(Error::new("a density is not finite"));
+        }
+        let known: HashSet<&[u32]> = self.sets.iter().collect();
+        if known.len() != count {
+            return Err(Error::new("a set has two densities"));
+        }
+        if let Some(set) = known.iter().find(|set| set.len() > degree) {
+            let text = format!("the set {set:?} has a density, and more members than the degree, {degree}");
+            return Err(Error::new(text));
+        }
+        match clusters.iter().find(|set| count > 0 && !known.contains(set)) {
+            Some(set) => Err(Error::new(format!("the cluster {set:?} has no density, and others have"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Names of columns that the host writes itself.
@@ -377,6 +441,7 @@ impl Clustering {
         })?;
         let distinct: HashSet<&u32> = numbers.iter().collect();
         require(distinct.len() == numbers.len(), &|| "a singleton's vector is given twice".to_owned())?;
+        self.densities.check(&self.clusters, dim, degree)?;
         for (name, value) in &self.resolved {
             let json = serde_json::from_str::<serde_json::Value>(value);
             require(json.is_ok(), &|| format!("the resolved parameter `{name}` is not JSON: {value}"))?;
@@ -447,6 +512,33 @@ mod tests {
         assert_eq!(
             refused(&|c| c.clusters = Sets::from_iter([vec![0], vec![1], vec![0, 1]])),
             "the cluster [0, 1] has more members than the degree, 1"
+        );
+        let densities = |sets: Sets, factor_of: Vec<u32>| Densities {
+            centres: vec![0.5; sets.len()],
+            offsets: vec![0.0; sets.len()],
+            sets,
+            factor_of,
+            factors: vec![1.0],
+        };
+        let two = || Sets::singletons(&[0, 1]);
+        let mut likely = good.clone();
+        likely.densities = densities(Sets::from_iter([vec![0], vec![1], vec![]]), vec![0; 3]);
+        assert!(likely.check(&task).is_ok());
+        assert_eq!(
+            refused(&|c| c.densities = densities(two(), vec![0, 1])),
+            "a density has the factor 1, and there are 1"
+        );
+        assert_eq!(
+            refused(&|c| c.densities = densities(Sets::singletons(&[0]), vec![0])),
+            "the cluster [1] has no density, and others have"
+        );
+        assert_eq!(
+            refused(&|c| c.densities = Densities { offsets: vec![0.0], ..densities(two(), vec![0, 0]) }),
+            "1 offsets of densities where there must be 2"
+        );
+        assert_eq!(
+            refused(&|c| c.densities = Densities { centres: vec![0.0, f32::NAN], ..densities(two(), vec![0, 0]) }),
+            "a density is not finite"
         );
         let column = || ("margin".to_owned(), Column::Floats(vec![0.0; 3]));
         assert_eq!(refused(&|c| c.extra = vec![column(), column()]), "two further columns are called `margin`");

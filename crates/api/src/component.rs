@@ -148,7 +148,8 @@ pub trait Component: Send + Sync + Sized + 'static {
     }
 
     /// For clusterers and evaluators: the further columns of the data that this instance wants, by the names that the
-    /// source has for them; `id` for the identifiers.
+    /// source has for them; `id` for the identifiers. `file`, `start` and `end`, where in a recording an example is, are those
+    /// that the pipeline's `columns` name so, if they do.
     fn columns(&self) -> Vec<String> {
         Vec::new()
     }

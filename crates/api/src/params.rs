@@ -64,6 +64,14 @@ impl<'a> Checker<'a> {
     }
 
     fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
+        // Whoever reads pipelines writes "auto" out; a component that is asked directly cannot select.
+        if let (Some(from), Some("auto")) = (schema.get("x-select"), value.as_str()) {
+            let help =
+                format!("give a number, or in a pipeline `{{ select = … }}`; \"auto\" selects from {from} there");
+            let text = "cannot be \"auto\" here: it is selected by who runs a pipeline, trial by trial".to_owned();
+            problems.push(Problem { help: Some(help), ..problem(path, text) });
+            return;
+        }
         let schema = self.resolve(schema);
         let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
         if let Some(alternatives) = alternatives {

@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 
 use crate::abi::*;
 use crate::arrow::{ArrowArray, ArrowSchema, Build, Table, View};
-use crate::{Clustering, Code, Diagnostics, Distance, Error, Normalize, Problem, Result, Sets, Singletons, Space};
+use crate::{
+    Clustering, Code, Densities, Diagnostics, Distance, Error, Normalize, Problem, Result, Sets, Singletons, Space,
+};
 
 /// A structure that begins with its size and grows at the end.
 ///
@@ -385,6 +387,8 @@ impl RawClustering {
             scalars: RawTable::empty(),
             resolved: RawTable::empty(),
             singletons: RawTable::empty(),
+            densities: RawTable::empty(),
+            factors: RawTable::empty(),
         }
     }
 
@@ -424,6 +428,17 @@ impl RawClustering {
             let numbers = required("singleton", table.numbers("singleton"))?;
             Ok(Singletons { numbers, vectors: required("vector", table.vectors("vector"))? })
         })?;
+        let mut densities = self.densities.read_optional("densities", budget, |table| {
+            Ok(Densities {
+                sets: required("clusters", table.sets("clusters"))?,
+                centres: required("centre", table.vectors("centre"))?,
+                offsets: required("offset", table.floats("offset"))?,
+                factor_of: required("factor", table.numbers("factor"))?,
+                factors: Vec::new(),
+            })
+        })?;
+        densities.factors =
+            self.factors.read_optional("factors", budget, |table| required("factor", table.vectors("factor")))?;
         Ok(Clustering {
             assignments,
             clusters,
@@ -432,6 +447,7 @@ impl RawClustering {
             memberships,
             extra,
             singletons,
+            densities,
             scalars,
             resolved,
             diagnostics: Diagnostics {
@@ -486,6 +502,20 @@ impl TryFrom<Clustering> for RawClustering {
                 Build::default().numbers("singleton", numbers)?.vectors("vector", dim, vectors)?.finish(0)?
             }
         };
+        let Densities { sets, centres, offsets, factor_of, factors } = clustering.densities;
+        let (densities, factors) = match sets.len() {
+            0 => (RawTable::empty(), RawTable::empty()),
+            count => {
+                let dim = width(centres.len(), count);
+                let densities = Build::default()
+                    .sets("clusters", &sets)?
+                    .vectors("centre", dim, centres)?
+                    .floats("offset", offsets)?
+                    .numbers("factor", factor_of)?;
+                let factors = Build::default().vectors("factor", Densities::factor_len(dim), factors)?;
+                (densities.finish(0)?, factors.finish(0)?)
+            }
+        };
         Ok(Self {
             size: size_of::<Self>() as u32,
             converged: converged.into(),
@@ -497,6 +527,8 @@ impl TryFrom<Clustering> for RawClustering {
             scalars: scalars.finish(0)?,
             resolved: resolved.finish(0)?,
             singletons,
+            densities,
+            factors,
         })
     }
 }

@@ -80,7 +80,8 @@ fn all() -> Vec<Structure> {
         }
         RawTable { array, schema }
         RawClustering {
-            size, converged, iterations, objective, assignments, clusters, trace, scalars, resolved, singletons
+            size, converged, iterations, objective, assignments, clusters, trace, scalars, resolved, singletons,
+            densities, factors
         }
         RawShape { size, degree, rows, dim }
         RawClustererMethods { size, reserved, memory, cluster, streams }

@@ -146,6 +146,13 @@ fn everything() -> Clustering {
             ("why".to_owned(), Column::Texts(vec!["near".to_owned(), String::new(), "ünsure".to_owned()])),
         ],
         singletons: Singletons { numbers: vec![1, 0], vectors: vec![1.0, 2.0, 3.0, 4.0] },
+        densities: Densities {
+            sets: Sets::from_iter([vec![1], vec![0], vec![0, 1]]),
+            centres: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            offsets: vec![-1.0, -2.0, -3.5],
+            factor_of: vec![0, 0, 1],
+            factors: vec![1.0, 0.5, 2.0, 0.25, 0.0, 0.25],
+        },
         scalars: vec![("bic".to_owned(), -7.5)],
         resolved: vec![("threshold".to_owned(), "0.25".to_owned())],
         diagnostics: Diagnostics { iterations: 9, converged: false, objective: -2.5, trace: vec![3.0, 1.0] },

@@ -56,8 +56,8 @@
 //! ```
 //!
 //! The folders of the source follow the way of the data, and each knows only those before it: [`pipeline`] (the file),
-//! [`plugin`] (libraries and components), [`data`], [`plan`] (what is to be done), [`run`] (doing it) and [`results`]
-//! (what is left behind). A test holds them to it.
+//! [`plugin`] (libraries and components), [`data`], [`plan`] (what is to be done), [`run`] (doing it), [`results`]
+//! (what is left behind), [`assign`] (new examples) and [`fit`] (learning a composer). A test holds them to it.
 
 mod cancel;
 mod error;
@@ -65,7 +65,9 @@ pub mod files;
 mod observer;
 mod problem;
 
+pub mod assign;
 pub mod data;
+pub mod fit;
 pub mod pipeline;
 pub mod plan;
 pub mod plugin;

@@ -15,6 +15,9 @@ pub trait Observer: Send + Sync {
     /// Tuning has chosen a point of a clusterer's grids: ` k=5 tol=0.1`.
     fn tuned(&self, _clusterer: &str, _choice: &str) {}
 
+    /// Selection has chosen the parameters of a clusterer for the trials of a data set: `k=5 in 9 of 10 trials, k=4 in 1`.
+    fn selected(&self, _data: &str, _clusterer: &str, _choices: &str) {}
+
     /// A number of things is about to be done, one after the other; [`Progress::advance`] counts them.
     fn count(&self, _what: Counted, _total: usize) -> Box<dyn Progress> {
         Box::new(Unseen)

@@ -5,8 +5,10 @@
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate's root; each may know those before it.
-const ORDER: [&str; 11] =
-    ["cancel", "files", "problem", "error", "observer", "pipeline", "plugin", "data", "plan", "run", "results"];
+const ORDER: [&str; 13] = [
+    "cancel", "files", "problem", "error", "observer", "pipeline", "plugin", "data", "plan", "run", "results",
+    "assign", "fit",
+];
 
 /// All source files and their code without comments, line by line.
 fn sources() -> Vec<(PathBuf, Vec<String>)> {

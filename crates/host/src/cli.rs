@@ -22,6 +22,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a bundled example, from nothing to a report, and say what to look at.
+    Demo(DemoArgs),
+    /// Look at data and write a commented pipeline for it.
+    Init(InitArgs),
     /// Run a pipeline and write its tables.
     Run(RunArgs),
     /// Find everything that is wrong with pipelines, short of running them.
@@ -49,8 +53,15 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Score a set-valued column against another.
+    /// Score the sets of one file against those of another: lists, 0/1 columns or delimited strings.
     Eval(EvalArgs),
+    /// Give new examples to the clusters of a finished run.
+    Assign(AssignArgs),
+    /// Write what a run has found as other tools read it.
+    #[command(subcommand)]
+    Export(Export),
+    /// Learn a composition function from labelled embeddings, and find out which one to take.
+    FitComposer(FitComposerArgs),
     /// Make one self-contained HTML page of a run, or Markdown tables of several.
     Report(ReportArgs),
     /// Compare two runs trial by trial: what got significantly better or worse.
@@ -66,6 +77,60 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// The bundled examples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoName {
+    /// Handwritten digits, one or two over one another, as raw pixels.
+    Digits,
+    /// Recordings of one or two people.
+    Speech,
+    /// Documents about one topic or two.
+    Topics,
+}
+
+impl DemoName {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Digits => "digits",
+            Self::Speech => "speech",
+            Self::Topics => "topics",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Which example.
+    #[arg(value_enum, default_value_t = DemoName::Digits)]
+    pub(crate) name: DemoName,
+    /// The folder for its data, its pipeline and its results [default: compflow-demo/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Open the report when it is done.
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Parquet, Arrow or npy files, each a data set; files that are parts of one are given as a pattern in quotes.
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// The pipeline to write.
+    #[arg(long, value_name = "FILE", default_value = "pipeline.toml")]
+    pub(crate) out: PathBuf,
+    /// The column of embeddings [default: the one that holds lists of floats].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) embedding: Option<String>,
+    /// The column of true sets [default: one that is called labels, truth or the like, or the only one that holds lists];
+    /// `none` for data without.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) truth: Option<String>,
+    /// Overwrite the pipeline if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// What `run` and `plan` have in common.
@@ -113,13 +178,20 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// Predicted sets: FILE or FILE:COLUMN, the column being `clusters` if not named.
+    /// Predicted sets: FILE or FILE:COLUMN, the column being `clusters` if not named. It holds lists, or single labels;
+    /// FILE:'spk_*' and FILE:anna,ben are columns of 0 and 1, one for each label.
     pub(crate) pred: String,
-    /// True sets: FILE or FILE:COLUMN, the column being `labels` if not named.
+    /// True sets: FILE or FILE:COLUMN, the column being `labels` if not named; as for the predictions.
     pub(crate) truth: String,
-    /// Match rows by this column of both files [default: by their order].
-    #[arg(long, value_name = "COLUMN")]
+    /// Take strings apart at this: with `,` the string "anna,ben" is a set of two.
+    #[arg(long, value_name = "SEPARATOR")]
+    pub(crate) split: Option<String>,
+    /// Match rows by this column of both files [default: `id`, if both have it].
+    #[arg(long, value_name = "COLUMN", conflicts_with = "order")]
     pub(crate) id: Option<String>,
+    /// Match rows by their order, even if both files have a column `id`.
+    #[arg(long)]
+    pub(crate) order: bool,
     /// Score the trials in this column of both files one by one [default: `trial`, if both have it].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) trial: Option<String>,
@@ -132,6 +204,141 @@ pub(crate) struct EvalArgs {
     /// Format of the scores on stdout.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+}
+
+/// What `export` can write.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Export {
+    /// Who speaks when, as RTTM: a line for every turn of a speaker. The data needs `file`, `start` and `end`.
+    Rttm(RttmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RttmArgs {
+    /// The results folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) folder: PathBuf,
+    /// What was found in this data [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) data: Option<String>,
+    /// Only this trial [default: all, if no recording is in two of them].
+    #[arg(long, value_name = "N")]
+    pub(crate) trial: Option<u32>,
+    /// What this clusterer found [default: the only one].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) clusterer: Option<String>,
+    /// The file to write; `-` is stdout.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AssignArgs {
+    /// The results folder.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// New examples: .parquet, .arrow or .npy files, or a quoted pattern of them, read as if they were one.
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// The Parquet file to write: a row for every example.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Whose clusters [default: the only clusterer of the run].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) clusterer: Option<String>,
+    /// On which of the run's data they were found [default: the only one].
+    #[arg(long = "data", value_name = "NAME")]
+    pub(crate) of: Option<String>,
+    /// In which trial of that data [default: the only one].
+    #[arg(long, value_name = "N")]
+    pub(crate) trial: Option<u32>,
+    /// The largest union considered, also of clusters that were never seen together [default: as in the run].
+    #[arg(long, value_name = "D")]
+    pub(crate) degree: Option<usize>,
+    /// Consider only sets that occur in the run.
+    #[arg(long)]
+    pub(crate) seen_only: bool,
+    /// Leave examples unassigned that are farther from their cluster than this share of the run's own, e.g. 0.99.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) novel: Option<f64>,
+    /// The column of embeddings [default: that of the run's data].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) embedding: Option<String>,
+    /// The column of identifiers [default: that of the run's data, if it is there, else the rows are numbered].
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
+    /// Further columns to copy, e.g. file,start,end.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Only examples with this value in this column; may be given several times.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub(crate) filter: Vec<String>,
+    /// How many threads to use [default: the number of cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// Show nothing but errors.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitComposerArgs {
+    /// Labelled embeddings: files, or quoted patterns whose files are read as if they were one. Labels of different trials, or of
+    /// different DATA with trials, are different labels.
+    #[arg(required = true, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// The weights to write, for `[composer] use = "bilinear"`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session; `trial=` for none [default:
+    /// embedding=embedding,truth=labels, and trial=trial if there is one].
+    #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// What the pipeline's `space` will do to vectors before distances are taken.
+    #[arg(long, value_enum, default_value_t = Normalization::None)]
+    pub(crate) normalize: Normalization,
+    /// The loader [default: by the ending of the file].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) loader: Option<String>,
+    /// The loader's parameters, a JSON object [default for npy: {"labels": "{stem}-labels.npy"}, beside the data].
+    #[arg(long, value_name = "JSON")]
+    pub(crate) params: Option<String>,
+    /// Judge this composer, too, e.g. bilinear='{"weights": "trained.safetensors"}'; may be given several times.
+    #[arg(long, value_name = "NAME[=JSON]")]
+    pub(crate) composer: Vec<String>,
+    /// Which g the file holds: the fitted one, or c·(a + b) as weights with W₁ = c·I.
+    #[arg(long, value_enum, default_value_t = Weights::Fitted)]
+    pub(crate) write: Weights,
+    /// The source of randomness, where not everything can be tried.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads to use [default: all cores]; no result depends on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// Print everything that was found out as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show nothing but errors and the judgement.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// What a space does to vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Normalization {
+    /// Nothing.
+    None,
+    /// Division by their Euclidean norm.
+    L2,
+}
+
+/// What a file of weights can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Weights {
+    /// The fitted g.
+    Fitted,
+    /// c·(a + b).
+    ScaledSum,
 }
 
 #[derive(Debug, Args)]

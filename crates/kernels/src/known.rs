@@ -6,7 +6,7 @@
 //! # Where the singletons begin that known sets name
 //!
 //! At the mean of the examples that are known to belong to one alone. One without such examples begins at
-//! any example, the best of [`TRIED`], and then descends on the known unions that it is a member of:
+//! any example, the best of `TRIED`, and then descends on the known unions that it is a member of:
 //!
 //! ```text
 //! min over m_j of Σ_η N_η ‖g_η(m) - x̄_η‖²    over known sets η with a j that is never known alone

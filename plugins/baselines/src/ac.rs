@@ -76,8 +76,8 @@ use compflow_kernels::workers::Workers;
 pub struct Params {
     /// How far two groups are from one another.
     pub linkage: Linkage,
-    /// Number of clusters.
-    #[schemars(range(min = 1), example = 15)]
+    /// Number of clusters, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 15, extend("x-select" = { "from": 2, "to": 30 }))]
     pub k: Option<usize>,
     /// Groups at least this far from one another stay apart: there is one cluster more than merges of this height or
     /// above.

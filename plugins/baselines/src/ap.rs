@@ -73,7 +73,8 @@ const TINY: usize = 1 << 15;
 pub struct Params {
     /// How gladly an example becomes an exemplar: a similarity, `"median"` or a percentile such as `"p10"` of all
     /// similarities (those of examples with themselves, 0, included), `{ k = 5 }` to search for what gives that many
-    /// clusters, or `{ per_example = -0.01 }`, which is multiplied with the number of examples.
+    /// clusters, `{ per_example = -0.01 }`, which is multiplied with the number of examples, or
+    /// `{ median_per_example = 0.02 }`, which is multiplied with that and with the median similarity.
     pub preference: Preference,
     /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
     /// 0.95 where messages oscillate.

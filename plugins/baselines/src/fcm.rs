@@ -68,8 +68,8 @@ const TINY: usize = 1 << 18;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of clusters.
-    #[schemars(range(min = 1), example = 15)]
+    /// Number of clusters, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 15, extend("x-select" = { "from": 2, "to": 30 }))]
     pub k: usize,
     /// How fuzzy: near 1, memberships are nearly 0 or 1; the larger, the more alike they are. The more dimensions and
     /// clusters, the nearer to 1 it has to be: else centres fall together in the mean of all examples.

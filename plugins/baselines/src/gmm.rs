@@ -65,8 +65,9 @@ const TINY: usize = 1 << 18;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of components; with `variant = "bayes"` some of them may come out next to empty.
-    #[schemars(range(min = 1), example = 15)]
+    /// Number of components, or "auto", which selects it for every trial; with `variant = "bayes"` some of them may come
+    /// out next to empty.
+    #[schemars(range(min = 1), example = 15, extend("x-select" = { "from": 2, "to": 30 }))]
     pub k: usize,
     /// What is fitted.
     #[serde(default)]

@@ -56,8 +56,8 @@ const WINDOW: usize = 64;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of clusters.
-    #[schemars(range(min = 1), example = 15)]
+    /// Number of clusters, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 15, extend("x-select" = { "from": 2, "to": 30 }))]
     pub k: usize,
     /// How often it starts from new initial centres.
     #[serde(default = "default_restarts")]

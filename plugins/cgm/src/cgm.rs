@@ -245,6 +245,7 @@ impl Cgm {
             memberships,
             extra: vec![("posterior".to_owned(), Column::Floats(posteriors))],
             singletons: Singletons { numbers: (0..k as u32).collect(), vectors: fit.mixture.singletons.clone() },
+            densities: densities.handed_on(&fit.mixture, setting.sets, &data.source.frame),
             scalars: vec![
                 ("log_likelihood".to_owned(), log_likelihood),
                 ("bic".to_owned(), parameters * setting.examples.max(1.0).ln() - 2.0 * log_likelihood),

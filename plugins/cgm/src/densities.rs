@@ -6,7 +6,8 @@
 //!
 //! Rows are multiplied with F first; what is left are distances of whitened points, with every digit.
 
-use compflow_api::Result;
+use compflow_api::{self as api, Result, Sets};
+use compflow_kernels::frame::Frame;
 use ndarray::{Array1, Array2, ArrayView2};
 
 use crate::covariance::Covariance;
@@ -82,5 +83,35 @@ impl Densities {
         let outliers = component.log_densities(rows) + *log_weight;
         joint.column_mut(self.offsets.len()).assign(&outliers.column(0));
         joint
+    }
+
+    /// The same in the coordinates of the space, for new examples: F and u there are scale·F and the centres that the
+    /// frame restores. None if the data are so small or large that 32 bits do not hold them.
+    pub(crate) fn handed_on(&self, mixture: &Mixture, sets: &Sets, frame: &Frame) -> api::Densities {
+        let dim = self.sets.factor.nrows();
+        let unit = dim as f64 * frame.scale().ln();
+        let lower = |covariance: &Covariance| -> Vec<f32> {
+            let rows = covariance.factor.chunks_exact(dim).enumerate();
+            rows.flat_map(|(at, row)| &row[..=at]).map(|value| (value * frame.scale()) as f32).collect()
+        };
+        let restored = |centre| frame.mean(centre, 1.0).map(|value| value as f32);
+        let mut handed = api::Densities {
+            sets: sets.clone(),
+            centres: mixture.centres.chunks_exact(dim).flat_map(restored).collect(),
+            offsets: self.offsets.iter().map(|offset| offset + self.sets.log_norm + unit).collect(),
+            factor_of: vec![0; sets.len()],
+            factors: lower(&mixture.covariance),
+        };
+        if let (Some(known), Some((component, log_weight))) = (&mixture.outliers, &self.outliers) {
+            handed.sets.push(&[]);
+            handed.centres.extend(restored(&known.centre[..]));
+            handed.offsets.push(log_weight + component.log_norm + unit);
+            handed.factor_of.push(1);
+            handed.factors.extend(lower(&known.covariance));
+        }
+        match handed.factors.iter().all(|value| value.is_finite()) {
+            true => handed,
+            false => api::Densities::default(),
+        }
     }
 }

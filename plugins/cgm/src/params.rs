@@ -15,8 +15,8 @@ use serde_json::{Map, json};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of singletons.
-    #[schemars(range(min = 1), example = 5)]
+    /// Number of singletons, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 5, extend("x-select" = { "from": 2, "to": 10 }))]
     pub k: usize,
     /// The shape of clusters, the same for all.
     #[serde(default)]

@@ -195,10 +195,10 @@ impl Ckm {
             let text =
                 format!("restart {} of {knowing} has the lowest SSD; {given_up} were given up early", best.stream);
             services.log(Level::Info, text);
-            match refine {
-                true => self.refine(&search, self.swap(&search, best)?),
-                false => Ok::<_, Error>(best),
-            }
+            // Where restarts do, the lowest SSD of all is none that one should look for: if unions are rare, it explains a
+            // singleton as the union of others and splits another.
+            let best = if made < restarts { self.swap(&search, best)? } else { best };
+            if refine { self.refine(&search, best) } else { Ok::<_, Error>(best) }
         })?;
         if best.diverged > 0 {
             let text =

@@ -33,6 +33,8 @@
 //!   small gives some example sets to the wrong unions.
 //! - SSD takes every set for a sphere of the same width and holds g for exact. Where sets are long in some directions, or
 //!   g is only nearly right, `cgm` labels better, from the same start.
+//! - Unions are free. Where they are rare, a lower SSD may explain one singleton as the union of two others, and split a
+//!   fourth with the one that this leaves over; the likelihood of `cgm` tells the two apart.
 //! - All 𝒦 are compared with, so degree 3 costs about k/3 times what degree 2 does.
 //! - An outlier pulls with the square of its distance, and may be given a singleton for itself.
 //! - If hardly any singleton occurs alone, what is seen are unions only, and wrong singletons may explain many of them: of

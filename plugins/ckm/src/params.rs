@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Number of singletons.
-    #[schemars(range(min = 1), example = 5)]
+    /// Number of singletons, or "auto", which selects it for every trial.
+    #[schemars(range(min = 1), example = 5, extend("x-select" = { "from": 2, "to": 10 }))]
     pub k: usize,
     /// How often it starts anew; the lowest SSD wins. If 2ᵏ is more than that, swaps (see `refine`) take the place of most
     /// restarts: half of them with every further singleton. If `init` is a clusterer, the restarts after the first begin
@@ -64,8 +64,8 @@ pub struct Params {
     /// `adam`.
     #[serde(default = "default_true")]
     pub reseed: bool,
-    /// Whether the best restart is improved: by swaps, in which a newcomer takes the place of a singleton, and if there are
-    /// few examples by starting again with slightly moved singletons. Never with `adam`, and never with one restart.
+    /// Whether the best restart is improved: where 2ᵏ is more than `restarts` by swaps, in which a newcomer takes the place of a
+    /// singleton, and if there are few examples by starting again with slightly moved singletons. Never with `adam`, and never with one restart.
     #[serde(default = "default_true")]
     pub refine: bool,
     /// Whether the embeddings are read batch by batch in every pass instead of being held in memory. The result is the

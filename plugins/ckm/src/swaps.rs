@@ -1,8 +1,9 @@
 //! Random swaps: a newcomer takes the place of a singleton if the SSD falls by it.
 //!
 //! A start is right if every singleton begins near its own: if each does so with a chance of about one half, one in 2ᵏ is,
-//! and restarts find it while 2ᵏ is below their number. With more singletons nearly every start has a few in wrong
-//! places and the rest in good ones, and a restart throws all of them away. A swap mends one and keeps the rest.
+//! and restarts find it while 2ᵏ is below their number: then there are no swaps. With more singletons nearly every start
+//! has a few in wrong places and the rest in good ones, and a restart throws all of them away. A swap mends one and keeps
+//! the rest.
 //!
 //! # What is proposed
 //!

@@ -114,7 +114,8 @@ unsafe fn hand_back(clustering: Clustering, out: *mut RawClustering) -> Result<(
     if size < offset_of!(RawClustering, singletons) + size_of::<RawTable>() {
         return Err(Error::new(format!("the result is truncated: {size} bytes")));
     }
-    // SAFETY: all of these are fields of the first release, which `size` covers; it may be longer than ours.
+    // SAFETY: all of these are fields of the first release, which `size` covers; it may be longer than ours. Those that came
+    // later are assigned if it covers them.
     unsafe {
         (*out).converged = found.converged;
         (*out).iterations = found.iterations;
@@ -125,6 +126,10 @@ unsafe fn hand_back(clustering: Clustering, out: *mut RawClustering) -> Result<(
         (*out).scalars = found.scalars;
         (*out).resolved = found.resolved;
         (*out).singletons = found.singletons;
+        if size >= offset_of!(RawClustering, factors) + size_of::<RawTable>() {
+            (*out).densities = found.densities;
+            (*out).factors = found.factors;
+        }
     }
     Ok(())
 }

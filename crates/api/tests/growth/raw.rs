@@ -141,6 +141,8 @@ pub(crate) fn raw_clustering(size: usize) -> Guarded<RawClustering> {
         scalars: no_table(),
         resolved: no_table(),
         singletons: no_table(),
+        densities: no_table(),
+        factors: no_table(),
     })
 }
 

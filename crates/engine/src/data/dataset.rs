@@ -9,12 +9,14 @@ use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
-use compflow_api::{BatchReader, Column, Sets, Table};
+use compflow_api::{Column, Sets, Table};
 
 use super::seeds::{SeedRows, Seeds};
+use super::segments::{Segment, require_apart, segments};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::files::{hash_parts, human_bytes};
+use crate::pipeline::keys::SEGMENT_KEYS;
 
 /// A set of examples, split into trials.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct Dataset {
     pub classes: Vec<String>,
     /// By number.
     pub trials: Vec<Trial>,
-    /// Hash of all that was read, but for further columns: it tells whether the data is that of an earlier run.
+    /// Hash of all that was read, but for further columns that only components want: it tells whether the data is that of an earlier run.
     pub content: String,
 }
 
@@ -114,6 +116,16 @@ impl Trial {
         Some(blake3::hash(&bytes).to_hex().to_string())
     }
 
+    /// Where in recordings the examples are.
+    ///
+    /// # Errors
+    /// If the data does not say, or they have no place in time that is their own.
+    pub fn segments(&self) -> Result<Vec<Segment>> {
+        let segments = segments(&self.columns)?;
+        require_apart(&segments, &(0..segments.len()).collect::<Vec<usize>>())?;
+        Ok(segments)
+    }
+
     /// The columns that a component asked for, the identifiers among them.
     ///
     /// # Errors
@@ -142,12 +154,16 @@ fn content_key(mut embeddings: blake3::Hasher, preferences: Option<&[f32]>, weig
     embeddings.finalize().to_hex().to_string()
 }
 
-fn dataset_key(dim: usize, classes: &[String], trials: &[Trial]) -> String {
+fn dataset_key(dim: usize, classes: &[String], trials: &[Trial], segments: bool) -> String {
     let mut parts = vec![dim.to_string()];
     parts.extend_from_slice(classes);
-    for Trial { number, ids, key, truth_key, seeds, .. } in trials {
+    for trial in trials {
+        let Trial { number, ids, key, truth_key, seeds, .. } = trial;
         parts.extend([number.to_string(), key.clone(), truth_key.clone()]);
         parts.extend(seeds.as_ref().map(Seeds::keys).into_iter().flat_map(|(sets, names)| [sets, names]));
+        if segments {
+            parts.extend(SEGMENT_KEYS.iter().flat_map(|name| trial.column_key(name)));
+        }
         parts.push(match ids {
             Ids::Numbers(ids) => hash_parts(std::iter::once(bytemuck::cast_slice(ids))),
             Ids::Texts(ids) => hash_parts(ids.iter().map(String::as_bytes)),
@@ -187,6 +203,8 @@ pub(crate) struct Builder {
     further: Table,
     /// Which columns the first file had; the others must have the same.
     columns: Option<Vec<String>>,
+    /// Whether the further columns say where in a recording the examples are.
+    pub(crate) segments: bool,
     keep: Keep,
     /// Bytes that the embeddings may take.
     memory: u64,
@@ -225,7 +243,11 @@ impl Builder {
     ///
     /// # Errors
     /// Naming the row (of this file, from 0) and what is wrong with it, or [`Error::Interrupted`].
-    pub(crate) fn read(&mut self, batches: BatchReader, cancel: &Cancel) -> Result<()> {
+    pub(crate) fn read(
+        &mut self,
+        batches: impl IntoIterator<Item = Result<RecordBatch>>,
+        cancel: &Cancel,
+    ) -> Result<()> {
         let mut first_row = 0;
         for batch in batches {
             if cancel.requested() {
@@ -353,8 +375,11 @@ impl Builder {
             let weights: Option<Vec<f32>> =
                 self.weights.as_ref().map(|all| rows.iter().map(|row| all[*row]).collect());
             let seeds = seeds.as_ref().map(|known| known.of_trial(&rows, number)).transpose()?.flatten();
-            let columns =
+            let columns: Table =
                 self.further.iter().map(|(name, column)| (name.clone(), select_rows(column, &rows))).collect();
+            if self.segments {
+                require_apart(&segments(&columns)?, &rows)?;
+            }
             let key = content_key(hasher, preferences.as_deref(), weights.as_deref());
             let numbers_key = content_key(blake3::Hasher::new(), preferences.as_deref(), weights.as_deref());
             let truth_key = truth.as_ref().map(truth_key).unwrap_or_default();
@@ -376,7 +401,7 @@ impl Builder {
             });
         }
         let (dim, classes) = (self.width.dim, classes.unwrap_or_default());
-        let content = dataset_key(dim, &classes, &trials);
+        let content = dataset_key(dim, &classes, &trials, self.segments);
         Ok(Dataset { dim, classes, trials, content })
     }
 }

@@ -2,7 +2,11 @@
 
 pub(crate) mod dataset;
 mod seeds;
+mod segments;
 pub(crate) mod source;
+pub(crate) mod survey;
 
 pub use self::dataset::{Dataset, Ids, Trial};
 pub use self::seeds::Seeds;
+pub use self::segments::Segment;
+pub use self::survey::{ColumnInfo, Described, Holds, Source, Survey, loader_of, matching_files};

@@ -24,6 +24,8 @@ pub(crate) struct DataSource {
     pub(crate) files: Vec<Option<PathBuf>>,
     /// The columns to read: the name in the stream and the name in the source.
     pub(crate) columns: Vec<(String, String)>,
+    /// Whether the pipeline says where in a recording the examples are.
+    pub(crate) segments: bool,
 }
 
 impl DataSource {
@@ -31,7 +33,7 @@ impl DataSource {
     ///
     /// # Errors
     /// Whatever the loader says.
-    fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
+    pub(crate) fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
         self.load_columns(file, |_| true, factory, threads)
     }
 
@@ -80,15 +82,17 @@ impl DataSource {
     /// Naming the file, the row and what is wrong with it.
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
         let mut builder = Builder::new(keep, memory);
+        builder.segments = self.segments;
         for file in &self.files {
-            let batches = self.load(file.as_deref(), factory, threads)?;
+            let batches = self.load(file.as_deref(), factory, threads)?.map(|batch| batch.map_err(Error::from));
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
         }
         builder.finish().map_err(|error| error.context(format!("data `{}`", self.name)))
     }
 }
 
-fn named(file: Option<&Path>, error: Error) -> Error {
+/// An error about a file, with its name.
+pub(crate) fn named(file: Option<&Path>, error: Error) -> Error {
     match file {
         Some(file) => error.context(display(file)),
         None => error,

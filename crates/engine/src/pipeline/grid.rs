@@ -70,7 +70,7 @@ fn find(
 }
 
 /// A value as it appears in labels.
-fn value_text(value: &Node) -> String {
+pub(super) fn value_text(value: &Node) -> String {
     match value.to_json(&mut Vec::new()) {
         serde_json::Value::String(text) => text,
         other => other.to_string(),
@@ -85,7 +85,7 @@ fn grid_values(node: &Node) -> Option<&Value> {
     }
 }
 
-fn replace(node: &mut Node, path: &[String], value: &Node) {
+pub(super) fn replace(node: &mut Node, path: &[String], value: &Node) {
     let [first, rest @ ..] = path else {
         *node = value.clone();
         return;

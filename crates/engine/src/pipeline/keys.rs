@@ -23,7 +23,10 @@ pub const CLUSTERER_KEYS: &[&str] = &["name", "use", "params"];
 /// `[[evaluator]]`.
 pub const EVALUATOR_KEYS: &[&str] = &["use", "params"];
 /// `columns` of `[[data]]`.
-pub const COLUMN_KEYS: &[&str] = &["embedding", "truth", "trial", "id", "preference", "weight", "seed"];
+pub const COLUMN_KEYS: &[&str] =
+    &["embedding", "truth", "trial", "id", "preference", "weight", "seed", "file", "start", "end"];
+/// Those of `columns` that say where in a recording an example is; components ask for them by these names.
+pub const SEGMENT_KEYS: &[&str] = &["file", "start", "end"];
 /// `space`.
 pub const SPACE_KEYS: &[&str] = &["normalize", "distance"];
 /// `[tune]`.

@@ -6,6 +6,7 @@ pub mod keys;
 pub(crate) mod pins;
 mod read;
 mod select;
+pub mod selection;
 mod variables;
 
 use std::path::{Path, PathBuf};

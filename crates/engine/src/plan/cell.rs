@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use compflow_api::Flags;
 
 use super::seed::derive_seed;
-use super::{Plan, Variant};
+use super::{Plan, Setup, Variant};
 use crate::data::{Seeds, Trial};
 use crate::files::hash_parts;
 
@@ -20,6 +20,8 @@ pub(crate) struct Cell {
     pub(crate) trial: usize,
     pub(crate) clusterer: usize,
     pub(crate) variant: usize,
+    /// Which option of the variant: the first until one is selected.
+    pub(crate) option: usize,
     /// Whether the variant was settled by tuning and goes by the clusterer's plain name.
     pub(crate) settled: bool,
 }
@@ -30,15 +32,20 @@ impl Cell {
         &plan.data[self.data].dataset.trials[self.trial]
     }
 
-    /// What clusters it.
+    /// The point of the clusterer's grids.
     pub(crate) fn variant<'p>(&self, plan: &'p Plan) -> &'p Variant {
         &plan.clusterers[self.clusterer].variants[self.variant]
     }
 
     /// The known sets of its trial, if its clusterer keeps to them.
     pub(crate) fn seeds<'p>(&self, plan: &'p Plan) -> Option<&'p Seeds> {
-        let heeded = self.variant(plan).recipe.flags.contains(Flags::USES_SEEDS);
+        let heeded = self.setup(plan).recipe.flags.contains(Flags::USES_SEEDS);
         self.trial(plan).seeds.as_ref().filter(|_| heeded)
+    }
+
+    /// What clusters it.
+    pub(crate) fn setup<'p>(&self, plan: &'p Plan) -> &'p Setup {
+        &self.variant(plan).options[self.option]
     }
 
     /// The name in tables.
@@ -55,7 +62,7 @@ impl Cell {
 
     /// The key under which the outcome is kept: everything that it depends on, except the evaluators.
     pub(crate) fn key(&self, plan: &Plan) -> String {
-        let (setting, clusterer) = (&plan.setting, &self.variant(plan).recipe);
+        let (setting, clusterer) = (&plan.setting, &self.setup(plan).recipe);
         let dataset = &plan.data[self.data].dataset;
         let trial = self.trial(plan);
         let truth = if clusterer.flags.contains(Flags::NEEDS_TRUTH) { &trial.truth_key } else { "" };
@@ -95,7 +102,7 @@ fn cells(plan: &Plan, wanted: impl Fn(usize, usize, usize) -> Option<bool>) -> V
             for variant in 0..planned.variants.len() {
                 let Some(settled) = wanted(data, clusterer, variant) else { continue };
                 let trials = 0..loaded.dataset.trials.len();
-                cells.extend(trials.map(|trial| Cell { data, trial, clusterer, variant, settled }));
+                cells.extend(trials.map(|trial| Cell { data, trial, clusterer, variant, option: 0, settled }));
             }
         }
     }

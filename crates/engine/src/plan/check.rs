@@ -64,8 +64,7 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     let metrics: Vec<Metric> = evaluators.iter().flat_map(|evaluator| evaluator.metrics.clone()).collect();
     let all_made = evaluators.len() == contents.evaluators.len();
     let metric = contents.tune.as_ref().and_then(|tune| checker.tune(tune, contents, &metrics, all_made));
-    let clusterers_want =
-        clusterers.iter().flat_map(|clusterer| &clusterer.variants).map(|variant| &variant.recipe);
+    let clusterers_want = clusterers.iter().flat_map(PlannedClusterer::setups).map(|setup| &setup.recipe);
     let wanted = clusterers_want.chain(evaluators.iter().map(|evaluator| &evaluator.shared.recipe));
     // Identifiers are always there.
     let further: BTreeSet<&str> =

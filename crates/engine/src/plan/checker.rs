@@ -11,12 +11,13 @@ use compflow_api::{
 use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
-use super::{PlannedClusterer, Variant};
+use super::{PlannedClusterer, Setup, Variant};
 use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
 use crate::error::Error;
 use crate::files::{display, plain};
-use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid};
+use crate::pipeline::keys::SEGMENT_KEYS;
+use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid, selection};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 use crate::problem::{Origin, Problem};
@@ -70,7 +71,7 @@ impl Checker<'_> {
         None
     }
 
-    pub(super) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
+    pub(crate) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
         let Component { recipe, instance } = self.make(component, Kind::Composer)?;
         Some(Shared::new(recipe, ForeignComposer::try_from(instance).ok()?))
     }
@@ -84,24 +85,34 @@ impl Checker<'_> {
         let Use { component, origin, params } = &clusterer.component;
         let mut variants = Vec::new();
         let points = grid::expand(params, self.problems);
+        let registry = &self.factory.registry;
+        let schema_of = |name: &str| {
+            let entry = registry.find(Kind::Clusterer, name).ok()?;
+            serde_json::from_str(entry.component.schema).ok()
+        };
+        let schema: serde_json::Value = schema_of(component).unwrap_or_default();
         for point in &points {
-            let at_point =
-                Use { component: component.clone(), origin: origin.clone(), params: point.params.clone() };
-            let Some(checked) = self.make(&at_point, Kind::Clusterer) else { continue };
-            let params = checked.instance.component().effective(&checked.recipe.params);
+            let mut params = point.params.clone();
+            selection::write_out_auto(&mut params, &schema, &schema_of);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
-            let streams = ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams());
-            let streams = match streams {
-                Ok(streams) => streams,
-                Err(error) => {
-                    self.refused::<()>(&at_point, &error);
-                    continue;
-                }
+            let options = selection::options(&params, self.problems);
+            let setups: Option<Vec<Setup>> = options
+                .into_iter()
+                .map(|option| {
+                    let with = Use { component: component.clone(), origin: origin.clone(), params: option.params };
+                    self.setup(&with, option.choices)
+                })
+                .collect();
+            let Some(setups) = setups.filter(|setups| !setups.is_empty()) else { continue };
+            let params = match &setups[..] {
+                [only] => only.params.clone(),
+                _ => params.to_json(self.problems).to_string(),
             };
-            variants.push(Variant { label, recipe: checked.recipe, params, streams });
+            variants.push(Variant { label, params, options: setups });
         }
         if !variants.is_empty() {
-            let flags = variants.iter().fold(Flags::NONE, |flags, variant| flags.and(variant.recipe.flags));
+            let setups = variants.iter().flat_map(|variant| &variant.options);
+            let flags = setups.fold(Flags::NONE, |flags, setup| flags.and(setup.recipe.flags));
             let needs_composer = flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS);
             // With degree 1 there are no unions, and nothing is composed.
             if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
@@ -130,6 +141,16 @@ impl Checker<'_> {
             }
         }
         PlannedClusterer { name: clusterer.name.clone(), variants }
+    }
+
+    /// Makes a clusterer with all parameters chosen.
+    fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
+        let checked = self.make(component, Kind::Clusterer)?;
+        let params = checked.instance.component().effective(&checked.recipe.params);
+        match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
+            Ok(streams) => Some(Setup { choices, recipe: checked.recipe, params, streams }),
+            Err(error) => self.refused(component, &error),
+        }
     }
 
     pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> Vec<PlannedEvaluator> {
@@ -207,7 +228,7 @@ impl Checker<'_> {
         // One that reads files has to be told the names of its columns; one that does not is asked which it makes.
         let mut columns: Vec<(String, String)> = match &data.columns {
             Some(Columns(columns)) => {
-                columns.iter().map(|(key, (name, _))| ((*key).to_owned(), name.clone())).collect()
+                columns.iter().map(|(key, (name, _))| (in_stream(key), name.clone())).collect()
             }
             None if data.path.is_none() => {
                 let made = self.columns_made(&loader, data, seed);
@@ -218,8 +239,15 @@ impl Checker<'_> {
         if columns.iter().all(|(key, _)| key != "embedding") {
             columns.insert(0, ("embedding".to_owned(), "embedding".to_owned()));
         }
-        columns.extend(further.iter().map(|name| (format!("{FURTHER}{name}"), (*name).to_owned())));
-        let open = DataSource { name: data.name.clone(), loader, seed, files, columns };
+        let segments = self.names_segments(data)?;
+        for name in further {
+            let key = format!("{FURTHER}{name}");
+            // The pipeline may have another name for it.
+            if columns.iter().all(|(known, _)| *known != key) {
+                columns.push((key, (*name).to_owned()));
+            }
+        }
+        let open = DataSource { name: data.name.clone(), loader, seed, files, columns, segments };
         let before = self.problems.len();
         for file in &open.files {
             match open.probe(file.as_deref(), self.factory) {
@@ -232,6 +260,27 @@ impl Checker<'_> {
             }
         }
         (self.problems.len() == before).then_some(open)
+    }
+
+    /// Whether the pipeline says where in a recording the examples are; a part of it is worth nothing.
+    fn names_segments(&mut self, data: &Data) -> Option<bool> {
+        let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+        let named: Vec<_> = columns.filter(|(key, _)| SEGMENT_KEYS.contains(key)).collect();
+        let missing: Vec<String> = SEGMENT_KEYS
+            .iter()
+            .filter(|key| named.iter().all(|(known, _)| known != *key))
+            .map(|key| format!("`{key}`"))
+            .collect();
+        match named.first() {
+            None => Some(false),
+            Some(_) if missing.is_empty() => Some(true),
+            Some((key, (_, origin))) => {
+                let text = format!("`columns` names `{key}`, but not {}", missing.join(" and "));
+                let help = "a segment of a recording has all of `file`, `start` and `end`";
+                self.problems.push(Problem::new(origin, text).help(help));
+                None
+            }
+        }
     }
 
     /// Which of the columns that a pipeline knows a loader makes up, as far as it says so without being asked for one.
@@ -327,20 +376,32 @@ fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Proble
     if let Some(file) = file {
         placed.text = placed.text.replace(&file.display().to_string(), &display(file));
     }
-    let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    let mut columns = data.columns.iter().flat_map(|Columns(columns)| columns);
+    let column = columns
+        .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_ref() == Some(&in_stream(key)));
     if let Some(name) = problem.parameter.as_deref().and_then(|name| name.strip_prefix(FURTHER)) {
         let file = file.map_or_else(|| format!("data `{}`", data.name), display);
-        placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
+        if let Some((key, (source, _))) = column {
+            placed.text = format!("`{key}` names the column `{source}`, which is not in {file}");
+        } else {
+            placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
+            if SEGMENT_KEYS.contains(&name) {
+                let help = "name the columns: `columns = { …, file = …, start = …, end = … }`";
+                placed.help = Some(help.to_owned());
+            }
+        }
     }
-    let column = columns
-        .into_iter()
-        .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_deref() == Some(key));
     if let Some((_, (_, origin))) = column {
         placed.origin = Some(origin.clone());
     } else if placed.origin.as_ref() == Some(&data.loader.origin) {
         placed.origin = Some(data_place(data).clone());
     }
     placed
+}
+
+/// What a column of the pipeline is called in a stream.
+fn in_stream(key: &str) -> String {
+    if SEGMENT_KEYS.contains(&key) { format!("{FURTHER}{key}") } else { key.to_owned() }
 }
 
 /// Where a pipeline says what data is read.

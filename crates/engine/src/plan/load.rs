@@ -6,7 +6,7 @@ use compflow_api::{Flags, Level};
 
 use super::check::Checked;
 use super::checker::data_place;
-use super::{PlannedData, PlannedEvaluator, Variant};
+use super::{PlannedClusterer, PlannedData, PlannedEvaluator, Setup};
 use crate::data::dataset::Keep;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
@@ -31,8 +31,7 @@ pub(super) fn load(
     let total = sources.len();
     let progress = factory.observer.count(Counted::Data, total);
     // The matrix is read only if somebody wants it whole.
-    let streamed =
-        checked.clusterers.iter().flat_map(|clusterer| &clusterer.variants).all(|variant| variant.streams);
+    let streamed = checked.clusterers.iter().flat_map(PlannedClusterer::setups).all(|setup| setup.streams);
     let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
     // All data together must fit, not each by itself.
     let mut memory = factory.memory;
@@ -75,8 +74,8 @@ fn warn_of_what_is_not_used(dataset: &Dataset, data: &Data, checked: &Checked, f
         ("seeds", has(|trial| trial.seeds.is_some()), Flags::USES_SEEDS),
     ];
     for (what, _, flag) in there.into_iter().filter(|(_, there, _)| *there) {
-        let uses = |variant: &Variant| variant.recipe.flags.contains(flag);
-        let others = checked.clusterers.iter().filter(|clusterer| !clusterer.variants.iter().all(uses));
+        let uses = |setup: &Setup| setup.recipe.flags.contains(flag);
+        let others = checked.clusterers.iter().filter(|clusterer| !clusterer.setups().all(uses));
         let names: Vec<String> = others.map(|clusterer| format!("`{}`", clusterer.name)).collect();
         if !names.is_empty() {
             let text = format!("no use of its {what} is made by {}", names.join(", "));

@@ -6,7 +6,7 @@ pub(crate) mod checker;
 mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;
-mod seed;
+pub(crate) mod seed;
 pub(crate) mod shared;
 
 use std::path::PathBuf;
@@ -170,15 +170,38 @@ pub(crate) struct PlannedClusterer {
 impl PlannedClusterer {
     /// Whether it is given the true sets.
     pub(crate) fn knows_truth(&self) -> bool {
-        self.variants.iter().any(|variant| variant.recipe.flags.contains(Flags::NEEDS_TRUTH))
+        self.setups().any(|setup| setup.recipe.flags.contains(Flags::NEEDS_TRUTH))
+    }
+
+    /// All that it may turn out to be.
+    pub(crate) fn setups(&self) -> impl Iterator<Item = &Setup> {
+        self.variants.iter().flat_map(|variant| &variant.options)
+    }
+}
+
+/// A point of a clusterer's grids.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// The name and the choices made from grids.
+    pub(crate) label: String,
+    /// The parameters as JSON: preset and defaults filled in, or with the selections as they are written.
+    pub(crate) params: String,
+    /// One, or what is selected from for every trial.
+    pub(crate) options: Vec<Setup>,
+}
+
+impl Variant {
+    /// Whether something is selected for every trial.
+    pub(crate) fn selects(&self) -> bool {
+        self.options.len() > 1
     }
 }
 
 /// A clusterer with all parameters chosen.
 #[derive(Debug)]
-pub(crate) struct Variant {
-    /// The name and the choices made from grids.
-    pub(crate) label: String,
+pub(crate) struct Setup {
+    /// The choices made from selections: dotted name and value as JSON.
+    pub(crate) choices: Vec<(String, String)>,
     pub(crate) recipe: Recipe,
     /// The parameters with preset and defaults filled in, as JSON.
     pub(crate) params: String,

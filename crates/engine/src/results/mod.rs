@@ -1,10 +1,13 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod cell;
+mod labels;
 mod lead;
 mod names;
 mod read;
 mod record;
 mod recorded;
+mod rttm;
 mod run;
 mod scorer;
 pub mod statistics;
@@ -12,10 +15,13 @@ mod summary;
 mod tables;
 mod units;
 
+pub(crate) use self::cell::CellTables;
+pub use self::labels::Labels;
 pub use self::lead::lead;
-pub use self::read::{Results, Run, Trace, TrialAssignments, distinct, heading};
+pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};
+pub use self::rttm::rttm;
 pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;

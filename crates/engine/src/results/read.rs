@@ -39,6 +39,8 @@ pub struct Run {
     pub clusterer: String,
     /// How many examples.
     pub n: u32,
+    /// How many numbers an embedding has.
+    pub dim: u32,
     /// How long it took, if it finished.
     pub seconds: Option<f64>,
     /// Whether it converged, if it finished.
@@ -67,6 +69,36 @@ pub struct Trace {
     pub clusterer: String,
     /// Iteration and objective.
     pub points: Vec<(u32, f64)>,
+}
+
+/// What was selected from in one cell.
+#[derive(Debug)]
+pub struct Selected {
+    /// The data set.
+    pub data: String,
+    /// The trial's number.
+    pub trial: u32,
+    /// The clusterer, or a point of its grids.
+    pub clusterer: String,
+    /// In the order of the pipeline, without those that failed.
+    pub candidates: Vec<SelectedValue>,
+}
+
+/// A row of `selection.parquet`.
+#[derive(Debug)]
+pub struct SelectedValue {
+    /// The parameters, as a JSON object.
+    pub params: String,
+    /// The value, if one parameter was selected.
+    pub value: Option<f64>,
+    /// The agreement of two halves.
+    pub stability: f64,
+    /// What was chosen by.
+    pub worth: f64,
+    /// Whether this was chosen.
+    pub chosen: bool,
+    /// Whether the gap statistic would have chosen this.
+    pub gap_chosen: bool,
 }
 
 /// The sets that one clusterer gave to the examples of one trial.
@@ -221,6 +253,19 @@ impl Results {
         Ok(traces)
     }
 
+    /// What was selected, cell by cell; nothing for runs that selected nothing.
+    ///
+    /// # Errors
+    /// If the table is damaged.
+    pub fn selected(&self) -> Result<Vec<Selected>> {
+        if !self.folder.join("selection.parquet").exists() {
+            return Ok(Vec::new());
+        }
+        let mut selected = Table::open(&self.folder, "selection")?.read(read_selected)?;
+        selected.retain(|selected| !self.tunes(&selected.data));
+        Ok(selected)
+    }
+
     /// What every clusterer found in one trial.
     ///
     /// # Errors
@@ -254,18 +299,18 @@ pub fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// A Parquet table and how it is called in messages.
-struct Table {
-    path: PathBuf,
+pub(super) struct Table {
+    pub(super) path: PathBuf,
     frame: DataFrame,
 }
 
 impl Table {
-    fn open(folder: &Path, name: &str) -> Result<Self> {
+    pub(super) fn open(folder: &Path, name: &str) -> Result<Self> {
         Self::open_columns(folder, name, &[], &[])
     }
 
     /// Only some columns, and those of the `optional` ones that there are; none means all.
-    fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
+    pub(super) fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
         let path = folder.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(|error| {
             Error::request(format!("{}: {}; has the run finished?", path.display(), plain(&error)))
@@ -279,7 +324,7 @@ impl Table {
         Ok(Self { path, frame })
     }
 
-    fn read<T>(&self, read: impl FnOnce(&DataFrame) -> PolarsResult<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&DataFrame) -> PolarsResult<T>) -> Result<T> {
         read(&self.frame).map_err(|error| damaged(&self.path, &error))
     }
 }
@@ -308,7 +353,8 @@ fn flags(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<bool>>> {
 
 fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
     let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
-    let (n, seconds, converged) = (whole(frame, "n")?, floats(frame, "seconds")?, flags(frame, "converged")?);
+    let (n, dim) = (whole(frame, "n")?, whole(frame, "dim")?);
+    let (seconds, converged) = (floats(frame, "seconds")?, flags(frame, "converged")?);
     let errors: Vec<Option<String>> =
         frame.column("error")?.str()?.iter().map(|text| text.map(str::to_owned)).collect();
     let names = data.into_iter().zip(clusterer);
@@ -319,6 +365,7 @@ fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
             clusterer,
             trial: trial[at].unwrap_or_default(),
             n: n[at].unwrap_or_default(),
+            dim: dim[at].unwrap_or_default(),
             seconds: seconds[at],
             converged: converged[at],
             error: errors[at].clone(),
@@ -391,6 +438,27 @@ fn read_traces(frame: &DataFrame) -> PolarsResult<Vec<Trace>> {
         }
     }
     Ok(traces)
+}
+
+fn read_selected(frame: &DataFrame) -> PolarsResult<Vec<Selected>> {
+    let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
+    let (params, value) = (texts(frame, "params")?, floats(frame, "value")?);
+    let (stability, worth) = (floats(frame, "stability")?, floats(frame, "worth")?);
+    let (chosen, gap_chosen) = (flags(frame, "chosen")?, flags(frame, "gap_chosen")?);
+    let mut selected: Vec<Selected> = Vec::new();
+    for (at, ((data, clusterer), params)) in data.into_iter().zip(clusterer).zip(params).enumerate() {
+        let (Some(trial), Some(stability), Some(worth)) = (trial[at], stability[at], worth[at]) else { continue };
+        let same = |last: &Selected| last.data == data && last.trial == trial && last.clusterer == clusterer;
+        if !selected.last().is_some_and(same) {
+            selected.push(Selected { data, trial, clusterer, candidates: Vec::new() });
+        }
+        let (chosen, gap_chosen) = (chosen[at].unwrap_or_default(), gap_chosen[at].unwrap_or_default());
+        let candidate = SelectedValue { params, value: value[at], stability, worth, chosen, gap_chosen };
+        if let Some(last) = selected.last_mut() {
+            last.candidates.push(candidate);
+        }
+    }
+    Ok(selected)
 }
 
 fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<Vec<TrialAssignments>> {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compflow_api::{Embeddings, Evaluation, Flags, Rows, Sets, Space};
+use compflow_api::{
+    Composer, Embeddings, Evaluation, Flags, ForeignComposer, Kind, Level, Rows, Services, Sets, Space, Task,
+};
 
 use super::record::RunRecord;
 use super::statistics::mean;
@@ -14,11 +16,13 @@ use crate::data::dataset::Keep;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::observer::Observer;
-use crate::pipeline::{Pipeline, Variables};
+use crate::pipeline::{Columns, Pipeline, Variables};
 use crate::plan::checker::Checker;
 use crate::plan::resources::{cores, memory_budget};
+use crate::plan::shared::Shared;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
+use crate::plugin::services::ComponentHost;
 use crate::run::evaluate::evaluate;
 
 /// A recorded pipeline and the libraries that are here now.
@@ -115,6 +119,118 @@ impl<'r> RecordedRun<'r> {
             }
             _ => Ok(dataset),
         }
+    }
+
+    /// The largest composition that the run considered.
+    pub(crate) fn degree(&self) -> usize {
+        self.pipeline.contents.degree
+    }
+
+    /// Whether the run says where unions lie.
+    pub(crate) fn has_composer(&self) -> bool {
+        self.pipeline.contents.composer.is_some()
+    }
+
+    /// Makes components as the run did.
+    pub(crate) fn factory(&self) -> &Factory {
+        &self.factory
+    }
+
+    /// Bytes that may be used.
+    pub(crate) fn memory(&self) -> u64 {
+        self.factory.memory
+    }
+
+    /// Tells the observer.
+    pub(crate) fn log(&self, level: Level, about: &str, text: &str) {
+        self.factory.observer.log(level, about, text);
+    }
+
+    /// What the source of a data set calls its embeddings, and its identifiers if it has some.
+    fn column(&self, data: &str, key: &str) -> Option<&str> {
+        let data = self.pipeline.contents.data.iter().find(|known| known.name == data)?;
+        let Columns(columns) = data.columns.as_ref()?;
+        columns.iter().find(|(known, _)| *known == key).map(|(_, (name, _))| name.as_str())
+    }
+
+    /// What the source of a data set calls its embeddings.
+    pub fn embedding_column(&self, data: &str) -> &str {
+        self.column(data, "embedding").unwrap_or("embedding")
+    }
+
+    /// What the source of a data set calls its identifiers, if it has some.
+    pub fn id_column(&self, data: &str) -> Option<&str> {
+        self.column(data, "id")
+    }
+
+    /// Whether a clusterer composes unions, by the component that is here now; `None` if it is gone. `label` is what tables call
+    /// it, which may be a point of its grids.
+    pub(crate) fn composes(&self, label: &str) -> Option<bool> {
+        let is_point_of =
+            |name: &str| label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        let named = self.pipeline.contents.clusterers.iter().filter(|clusterer| is_point_of(&clusterer.name));
+        let clusterer = named.max_by_key(|clusterer| clusterer.name.len())?;
+        let entry = self.factory.registry.find(Kind::Clusterer, &clusterer.component.component).ok()?;
+        let flags = entry.component.flags();
+        Some(flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS))
+    }
+
+    /// Composes vectors (unnormalised) by sets of them, as the run's clusterers did, into points of the space. Sets of one need
+    /// no composer.
+    ///
+    /// # Errors
+    /// If the composer is gone or has changed, or what it says.
+    pub(crate) fn compose(&self, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
+        let shared = match sets.iter().any(|set| set.len() > 1) {
+            true => self.composer()?,
+            false => None,
+        };
+        let composer = shared.map(|shared| shared.get(&self.factory)).transpose()?;
+        let composer = composer.as_deref().map(|composer| composer as &dyn Composer);
+        let host = ComponentHost::new(&self.factory, "composing");
+        let services = Services { host: &host, threads: cores(), memory: self.factory.memory, ..Services::none() };
+        let task = Task { space: self.space(), composer, ..Task::new(rows) };
+        Ok(task.compose_sets(rows, sets, &services)?)
+    }
+
+    /// The run's composer, if what it reads is what it was.
+    fn composer(&self) -> Result<Option<Shared<ForeignComposer>>> {
+        let Some(used) = &self.pipeline.contents.composer else { return Ok(None) };
+        let mut problems = Vec::new();
+        let composer =
+            Checker { factory: &self.factory, variables: &self.pipeline.variables, problems: &mut problems }
+                .composer(used);
+        if let Some(problem) = problems.into_iter().next() {
+            let help = problem.help.map_or_else(String::new, |help| format!("; {help}"));
+            return Err(Error::request(format!(
+                "the run's composer is needed for unions: {}{help}",
+                problem.text
+            )));
+        }
+        for (path, hash) in self.factory.inputs.all() {
+            let recorded = self.record.inputs.get(&path.display().to_string());
+            let same = match recorded {
+                Some(recorded) => *recorded == hash,
+                // A file that was moved is the same file.
+                None => self.record.inputs.values().any(|recorded| *recorded == hash),
+            };
+            if !same {
+                return Err(Error::data(format!(
+                    "{} has changed since the run, and unions would lie elsewhere than they did; put the file back, run the \
+                     pipeline again, or say --seen-only if the run has centroids",
+                    display(&path)
+                )));
+            }
+        }
+        if let Ok(entry) = self.factory.registry.find(Kind::Composer, &used.component) {
+            let library = &self.factory.registry.libraries[entry.library];
+            let known = |hash: &str| self.record.libraries.iter().any(|recorded| recorded.blake3 == hash);
+            if !library.hash().is_ok_and(known) {
+                let text = "is not the library that the run used; unions may lie elsewhere than they did";
+                self.log(Level::Warn, &display(&library.path), text);
+            }
+        }
+        Ok(composer)
     }
 
     /// The mean scores of the trivial clusterings by metric, with the run's own evaluators.

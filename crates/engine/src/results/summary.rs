@@ -43,7 +43,7 @@ pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
                 let Some((_, value)) = score else { continue };
                 let label = row.cell.label(plan);
                 if groups.last().is_none_or(|last| last.label != label) {
-                    let oracle = row.cell.variant(plan).recipe.flags.contains(Flags::NEEDS_TRUTH);
+                    let oracle = row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH);
                     groups.push(Group { label, oracle, scores: Scores::new() });
                 }
                 if let Some(group) = groups.last_mut() {

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::ops::Range;
 use std::path::Path;
 
-use compflow_api::{Clustering, Column as Extra};
+use compflow_api::{Clustering, Column as Extra, Densities};
 use polars::prelude::*;
 
 use super::names;
@@ -17,6 +17,7 @@ use crate::files::{Staged, plain};
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::run::row::Row;
+use crate::run::selection::{Candidate, Selection};
 
 /// Writes all tables. Each appears whole or not at all, and none before all are written.
 ///
@@ -33,6 +34,9 @@ pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Pat
         ("clusters", whole(|| clusters(plan, rows))),
         ("traces", whole(|| traces(plan, rows))),
         ("singletons", whole(|| singletons(plan, rows))),
+        ("densities", whole(|| densities(plan, rows))),
+        ("factors", whole(|| factors(plan, rows))),
+        ("selection", whole(|| selection(plan, rows))),
     ];
     if plan.setting.memberships {
         let write: Writing<'_> =
@@ -128,10 +132,7 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         (None, None) => "interrupted",
     };
     columns.extend([
-        Column::new(
-            "params".into(),
-            rows.iter().map(|row| row.cell.variant(plan).params.as_str()).collect::<Vec<_>>(),
-        ),
+        Column::new("params".into(), rows.iter().map(|row| row.params(plan)).collect::<Vec<_>>()),
         Column::new("n".into(), rows.iter().map(|row| row.cell.trial(plan).size() as u32).collect::<Vec<_>>()),
         Column::new("dim".into(), rows.iter().map(|row| dataset(row).dim as u32).collect::<Vec<_>>()),
         Column::new("seed".into(), rows.iter().map(|row| row.cell.seed(plan) as i64).collect::<Vec<_>>()),
@@ -148,10 +149,7 @@ fn runs(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
         Column::new("singletons".into(), counted(false)),
         Column::new("compositions".into(), counted(true)),
         Column::new("scalars".into(), outcomes().map(|outcome| scalars(&outcome?.clustering)).collect::<Vec<_>>()),
-        Column::new(
-            "resolved".into(),
-            outcomes().map(|outcome| resolved(&outcome?.clustering)).collect::<Vec<_>>(),
-        ),
+        Column::new("resolved".into(), rows.iter().map(|row| resolved(plan, row)).collect::<Vec<_>>()),
         Column::new("status".into(), rows.iter().map(status).collect::<Vec<_>>()),
         Column::new("error".into(), rows.iter().map(|row| row.error.as_deref()).collect::<Vec<_>>()),
     ]);
@@ -165,12 +163,70 @@ fn scalars(clustering: &Clustering) -> Option<String> {
     (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
 }
 
-/// Parameters that the method settled by itself, as a JSON object; `None` if there are none.
-fn resolved(clustering: &Clustering) -> Option<String> {
+/// Parameters that were selected or that the method settled by itself, as a JSON object; `None` if there are none.
+fn resolved(plan: &Plan, row: &Row) -> Option<String> {
     let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+    let selected = row.selection.iter().flat_map(|_| &row.cell.setup(plan).choices);
+    let found = row.outcome.iter().flat_map(|outcome| &outcome.clustering.resolved);
     let object: serde_json::Map<_, _> =
-        clustering.resolved.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        selected.chain(found).map(|(name, text)| (name.clone(), value(text))).collect();
     (!object.is_empty()).then(|| serde_json::Value::Object(object).to_string())
+}
+
+/// What was selected from, value by value; no rows if nothing was.
+fn selection(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let selected: Vec<(&Row, &Selection)> =
+        rows.iter().filter_map(|row| Some((row, row.selection.as_ref()?))).collect();
+    let mut columns =
+        join_columns(plan, selected.iter().map(|(row, selection)| (*row, selection.candidates.len())));
+    // An option at a time: its number, what it is, and what it came to.
+    let options = || {
+        selected.iter().flat_map(|(row, selection)| {
+            let setups = &row.cell.variant(plan).options;
+            selection
+                .candidates
+                .iter()
+                .zip(setups)
+                .enumerate()
+                .map(|(at, (candidate, setup))| (at, *selection, &setup.choices, candidate))
+        })
+    };
+    let number = |name: &str, value: fn(&Candidate) -> f64| {
+        let values = options().map(|(_, _, _, candidate)| candidate.as_ref().ok().map(value));
+        Column::new(name.into(), values.collect::<Vec<Option<f64>>>())
+    };
+    let only = |choices: &[(String, String)]| match choices {
+        [(_, value)] => value.parse::<f64>().ok(),
+        _ => None,
+    };
+    let json = |choices: &[(String, String)]| {
+        let value = |text: &str| serde_json::from_str(text).unwrap_or(serde_json::Value::Null);
+        let object: serde_json::Map<_, _> =
+            choices.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        serde_json::Value::Object(object).to_string()
+    };
+    columns.extend([
+        Column::new("params".into(), options().map(|(_, _, choices, _)| json(choices)).collect::<Vec<_>>()),
+        Column::new("value".into(), options().map(|(_, _, choices, _)| only(choices)).collect::<Vec<_>>()),
+        number("stability", |candidate| candidate.stability),
+        number("stability_se", |candidate| candidate.stability_se),
+        number("information", |candidate| candidate.information),
+        number("null_stability", |candidate| candidate.null_stability),
+        number("null_information", |candidate| candidate.null_information),
+        number("worth", |candidate| candidate.worth),
+        number("gap", |candidate| candidate.gap),
+        number("gap_se", |candidate| candidate.gap_se),
+        number("clusters", |candidate| candidate.clusters),
+        Column::new("chosen".into(), options().map(|(at, of, _, _)| at == of.chosen).collect::<Vec<_>>()),
+        Column::new("gap_chosen".into(), options().map(|(at, of, _, _)| at == of.by_gap).collect::<Vec<_>>()),
+        Column::new(
+            "error".into(),
+            options()
+                .map(|(_, _, _, candidate)| candidate.as_ref().err().cloned())
+                .collect::<Vec<Option<String>>>(),
+        ),
+    ]);
+    DataFrame::new(options().count(), columns)
 }
 
 /// What unions are composed from: the vectors of singletons before normalisation.
@@ -180,12 +236,12 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
     let mut columns = join_columns(plan, rows.iter().map(|row| (row, found(row))));
     let of = || rows.iter().filter_map(|row| Some(&row.outcome.as_ref()?.clustering.singletons));
     let numbers: Vec<u32> = of().flat_map(|singletons| singletons.numbers.iter().copied()).collect();
-    let mut vectors = ListPrimitiveChunkedBuilder::<Float32Type>::new("vector".into(), 0, 0, DataType::Float32);
-    for singletons in of() {
+    let each = of().flat_map(|singletons| {
         let dim = singletons.vectors.len().checked_div(singletons.numbers.len()).unwrap_or(0).max(1);
-        singletons.vectors.chunks_exact(dim).for_each(|vector| vectors.append_slice(vector));
-    }
+        singletons.vectors.chunks_exact(dim)
+    });
     let height = numbers.len();
+    let each = vectors("vector", each);
     columns.push(Column::new("singleton".into(), numbers));
     if names::are_there(plan) {
         let of_cells: Vec<(Option<Vec<String>>, &[u32])> = rows
@@ -197,8 +253,52 @@ fn singletons(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
             numbers.iter().map(move |at| names.as_ref()?.get(*at as usize).map(String::as_str))
         })));
     }
-    columns.push(vectors.finish().into_column());
+    columns.push(each);
     DataFrame::new(height, columns)
+}
+
+/// The densities of all cells that have some, with how many numbers each of a cell's vectors has.
+fn with_densities(rows: &[Row]) -> impl Iterator<Item = (&Row, &Densities, usize)> + Clone {
+    let found = rows.iter().filter_map(|row| Some((row, &row.outcome.as_ref()?.clustering.densities)));
+    found.filter(|(_, found)| !found.sets.is_empty()).map(|(row, found)| {
+        let dim = found.centres.len() / found.sets.len();
+        (row, found, dim)
+    })
+}
+
+/// How likely sets are at a point of the space: what new examples are assigned by.
+fn densities(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let found = with_densities(rows);
+    let mut columns = join_columns(plan, found.clone().map(|(row, found, _)| (row, found.sets.len())));
+    columns.push(lists("clusters", found.clone().flat_map(|(_, found, _)| found.sets.iter().map(Some))));
+    columns.push(vectors("centre", found.clone().flat_map(|(_, found, dim)| found.centres.chunks_exact(dim))));
+    let of = || found.clone().map(|(_, found, _)| found);
+    let offsets: Vec<f64> = of().flat_map(|found| found.offsets.iter().copied()).collect();
+    let factors: Vec<u32> = of().flat_map(|found| found.factor_of.iter().copied()).collect();
+    let height = offsets.len();
+    columns.push(Column::new("offset".into(), offsets));
+    columns.push(Column::new("factor".into(), factors));
+    DataFrame::new(height, columns)
+}
+
+/// The triangular matrices that the densities refer to.
+fn factors(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
+    let found = with_densities(rows).map(|(row, found, dim)| (row, found, Densities::factor_len(dim)));
+    let mut columns =
+        join_columns(plan, found.clone().map(|(row, found, length)| (row, found.factors.len() / length)));
+    let numbers: Vec<u32> =
+        found.clone().flat_map(|(_, found, length)| 0..(found.factors.len() / length) as u32).collect();
+    let height = numbers.len();
+    columns.push(Column::new("factor".into(), numbers));
+    columns.push(vectors("values", found.flat_map(|(_, found, length)| found.factors.chunks_exact(length))));
+    DataFrame::new(height, columns)
+}
+
+/// A column of vectors.
+fn vectors<'a>(name: &str, values: impl Iterator<Item = &'a [f32]>) -> Column {
+    let mut builder = ListPrimitiveChunkedBuilder::<Float32Type>::new(name.into(), 0, 0, DataType::Float32);
+    values.for_each(|vector| builder.append_slice(vector));
+    builder.finish().into_column()
 }
 
 fn metrics(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {

@@ -3,11 +3,17 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::outcome::Outcome;
+use super::stability::Stability;
 use crate::files::write_whole;
 
 /// First bytes of a kept cell; the number changes when [`Outcome`] does.
-const HEADER: &[u8] = b"compflow cell 2\n";
+const HEADER: &[u8] = b"compflow cell 3\n";
+/// Likewise of [`Stability`].
+const STABILITY: &[u8] = b"compflow stability 1\n";
 
 /// A folder of finished cells.
 #[derive(Debug)]
@@ -42,12 +48,24 @@ impl Cache {
 
     /// A kept cell; one that is damaged counts as missing and is computed again.
     pub(crate) fn load(&self, key: &str) -> Option<Outcome> {
-        let bytes = std::fs::read(self.path(key)).ok()?;
-        let (hash, payload) = bytes.strip_prefix(HEADER)?.split_at_checked(blake3::OUT_LEN)?;
-        if blake3::hash(payload).as_bytes() != hash {
-            return None;
-        }
-        postcard::from_bytes(payload).ok()
+        load(&self.path(key), HEADER)
+    }
+
+    /// How stable something was found to be.
+    pub(super) fn load_stability(&self, key: &str) -> Option<Stability> {
+        load(&self.stability(key), STABILITY)
+    }
+
+    /// Keeps how stable something is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
+        store(&self.stability(key), STABILITY, stability)
+    }
+
+    fn stability(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.stability"))
     }
 
     /// Keeps a cell. The checksum stands in for waiting until it is on the disk: a cell that was torn by a power
@@ -56,13 +74,26 @@ impl Cache {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn store(&self, key: &str, outcome: &Outcome) -> io::Result<()> {
-        let payload = postcard::to_stdvec(outcome).map_err(io::Error::other)?;
-        write_whole(&self.path(key), false, |file| {
-            file.write_all(HEADER)?;
-            file.write_all(blake3::hash(&payload).as_bytes())?;
-            file.write_all(&payload)
-        })
+        store(&self.path(key), HEADER, outcome)
     }
+}
+
+fn load<T: DeserializeOwned>(path: &Path, header: &[u8]) -> Option<T> {
+    let bytes = std::fs::read(path).ok()?;
+    let (hash, payload) = bytes.strip_prefix(header)?.split_at_checked(blake3::OUT_LEN)?;
+    if blake3::hash(payload).as_bytes() != hash {
+        return None;
+    }
+    postcard::from_bytes(payload).ok()
+}
+
+fn store<T: Serialize>(path: &Path, header: &[u8], value: &T) -> io::Result<()> {
+    let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
+    write_whole(path, false, |file| {
+        file.write_all(header)?;
+        file.write_all(blake3::hash(&payload).as_bytes())?;
+        file.write_all(&payload)
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use compflow_api::{Clustering, Sets, Singletons};
+use compflow_api::{Clustering, Densities, Sets, Singletons};
 
 /// Renumbers the singletons: first those below `named`, which have the numbers that the user's names have; then in the
 /// order of the first example that belongs to one alone, then those that occur only in larger sets, then the rest, among
@@ -13,7 +13,8 @@ pub(super) fn canonical(mut clustering: Clustering, named: usize) -> Clustering 
     let others = clustering.assignments.iter().filter(|set| set.len() > 1);
     let mut seen: HashSet<u32> = order.iter().copied().collect();
     let unseen = std::iter::once(&clustering.singletons.numbers[..]);
-    for set in alone.chain(others).chain(clustering.clusters.iter()).chain(unseen) {
+    let likely = clustering.densities.sets.iter();
+    for set in alone.chain(others).chain(clustering.clusters.iter()).chain(unseen).chain(likely) {
         order.extend(set.iter().filter(|member| seen.insert(**member)));
     }
     let numbers: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
@@ -63,6 +64,19 @@ pub(super) fn canonical(mut clustering: Clustering, named: usize) -> Clustering 
         vectors: by_number.iter().flat_map(|&at| &vectors[at * dim..][..dim]).copied().collect(),
     };
 
+    let Densities { sets, centres, offsets, factor_of, factors } = std::mem::take(&mut clustering.densities);
+    let dim = centres.len().checked_div(sets.len()).unwrap_or(0);
+    let renumbered = renumber(&sets);
+    let mut by_set: Vec<usize> = (0..renumbered.len()).collect();
+    by_set.sort_by_key(|&at| (renumbered[at].len(), renumbered[at].to_vec()));
+    clustering.densities = Densities {
+        sets: by_set.iter().map(|&at| &renumbered[at]).collect(),
+        centres: by_set.iter().flat_map(|&at| &centres[at * dim..][..dim]).copied().collect(),
+        offsets: by_set.iter().map(|&at| offsets[at]).collect(),
+        factor_of: by_set.iter().map(|&at| factor_of[at]).collect(),
+        factors,
+    };
+
     let width = clustering.memberships.len().checked_div(clustering.assignments.len()).unwrap_or(0);
     if width > 0 {
         order.extend((0..width as u32).filter(|member| !seen.contains(member)));
@@ -84,6 +98,13 @@ mod tests {
             exemplars: vec![vec![2], vec![1], vec![2, 1], vec![3]],
             centroids: vec![5.0, 9.0, 59.0, 7.0],
             singletons: Singletons { numbers: vec![5, 7, 9, 8], vectors: vec![0.5, 0.7, 0.9, 0.8] },
+            densities: Densities {
+                sets: Sets::from_iter([vec![5], vec![9], vec![5, 9], vec![7], vec![]]),
+                centres: vec![5.0, 9.0, 59.0, 7.0, 1.0],
+                offsets: vec![-5.0, -9.0, -59.0, -7.0, -1.0],
+                factor_of: vec![0, 0, 0, 0, 1],
+                factors: vec![2.0, 3.0],
+            },
             ..Clustering::default()
         };
         let canonical = canonical(clustering, 0);
@@ -93,6 +114,11 @@ mod tests {
         assert_eq!(canonical.centroids, [9.0, 5.0, 7.0, 59.0]);
         let singletons = Singletons { numbers: vec![0, 1, 2, 3], vectors: vec![0.9, 0.5, 0.7, 0.8] };
         assert_eq!(canonical.singletons, singletons);
+        let densities = canonical.densities;
+        assert_eq!(densities.sets, Sets::from_iter([vec![], vec![0], vec![1], vec![2], vec![0, 1]]));
+        assert_eq!(densities.centres, [1.0, 9.0, 5.0, 7.0, 59.0]);
+        assert_eq!(densities.offsets, [-1.0, -9.0, -5.0, -7.0, -59.0]);
+        assert_eq!((densities.factor_of, densities.factors), (vec![1, 0, 0, 0, 0], vec![2.0, 3.0]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::memory::Sampler;
 use super::outcome::Outcome;
 use super::row::Row;
 use super::score::score;
+use super::selection::select;
 use crate::data::source::Streamed;
 use crate::files::plain;
 use crate::plan::cell::Cell;
@@ -41,9 +42,19 @@ pub(super) struct Job<'a> {
 pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     let Job { plan, factory, cache, .. } = *job;
     let observer = &*factory.observer;
-    let (key, about) = (cell.key(plan), cell.about(plan));
+    let about = cell.about(plan);
+    let (cell, selection) = match select(job, cell) {
+        Ok(settled) => settled,
+        Err(Error::Cancelled) => return Row::unfinished(cell),
+        Err(error) => {
+            let text = error.to_string();
+            observer.error(&about, &text);
+            return Row { error: Some(text), ..Row::unfinished(cell) };
+        }
+    };
+    let key = cell.key(plan);
     let kept = if job.fresh { None } else { cache.load(&key) };
-    let mut row = Row { kept: kept.is_some(), ..Row::unfinished(cell) };
+    let mut row = Row { kept: kept.is_some(), selection, ..Row::unfinished(cell) };
     let mut changed = kept.is_none();
     let outcome = match kept {
         Some(outcome) => {
@@ -119,7 +130,7 @@ impl Job<'_> {
         work: impl FnOnce(&StreamTask<'_>) -> Result<R>,
     ) -> Result<R> {
         let (plan, factory, setting) = (self.plan, self.factory, &self.plan.setting);
-        let (trial, recipe) = (cell.trial(plan), &cell.variant(plan).recipe);
+        let (trial, recipe) = (cell.trial(plan), &cell.setup(plan).recipe);
         let PlannedData { dataset, streamed, .. } = &plan.data[cell.data];
         let composer = setting.composer.as_ref().map(|composer| composer.get(factory)).transpose()?;
         let columns = trial.columns(&recipe.columns).map_err(crate::error::Error::into_component)?;
@@ -160,7 +171,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
         job.require_intact(cell, "an earlier cell")?;
     }
     // Made for every cell, so that one that panicked takes no other cell with it.
-    let instance = ForeignClusterer::try_from(cell.variant(plan).recipe.make(job.factory)?)?;
+    let instance = ForeignClusterer::try_from(cell.setup(plan).recipe.make(job.factory)?)?;
     let dim = plan.data[cell.data].dataset.dim;
     let shape = Shape { rows: cell.trial(plan).size(), dim, degree: setting.degree };
     let bytes = instance.memory(shape, &services)?;
@@ -168,7 +179,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     let watch = job.sampler.watch();
     let started = Instant::now();
     let found = job.with_examples(cell, false, |task| match task.rows.in_memory() {
-        Some(embeddings) if !cell.variant(plan).streams => instance.cluster(&task.whole(embeddings), &services),
+        Some(embeddings) if !cell.setup(plan).streams => instance.cluster(&task.whole(embeddings), &services),
         _ => instance.cluster_stream(task, &services),
     });
     let (seconds, peak_bytes) = (started.elapsed().as_secs_f64(), watch.peak());

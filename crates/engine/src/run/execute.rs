@@ -11,6 +11,7 @@ use super::compute::{Job, compute};
 use super::memory::Sampler;
 use super::outcome::Outcome;
 use super::row::Row;
+use super::selection;
 use super::tuning::{announce, settle, unsettled};
 use crate::observer::{Counted, Progress};
 use crate::plan::Plan;
@@ -92,6 +93,7 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     }
     drop(counter);
     factory.observer.cells_ended();
+    selection::announce(plan, &rows, &*factory.observer);
     Computed { rows, chosen, interrupted: cancel.requested() }
 }
 
@@ -140,9 +142,10 @@ fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
     if cancel.requested() {
         // The tables of a run that was stopped still have what earlier runs have kept.
         for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
-            let is_scored = |kept: &Outcome| kept.is_scored(&plan.setting, row.cell.trial(plan));
-            row.outcome = cache.load(&row.cell.key(plan)).filter(is_scored);
-            row.kept = true;
+            let Some((cell, selection)) = selection::kept(plan, cache, row.cell) else { continue };
+            let is_scored = |kept: &Outcome| kept.is_scored(&plan.setting, cell.trial(plan));
+            row.outcome = cache.load(&cell.key(plan)).filter(is_scored);
+            (row.cell, row.selection, row.kept) = (cell, selection, true);
         }
     }
     rows

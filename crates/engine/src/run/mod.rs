@@ -1,5 +1,7 @@
 //! Running a plan: cells in parallel, what is kept of them, and tuning.
 
+mod across;
+mod agreement;
 pub(crate) mod cache;
 mod canonical;
 mod compute;
@@ -9,9 +11,12 @@ pub(crate) mod execute;
 pub(crate) mod folder;
 pub(crate) mod memory;
 mod outcome;
+mod pool;
 mod preview;
 pub(crate) mod row;
 mod score;
+pub(crate) mod selection;
+mod stability;
 mod tuning;
 
 pub(crate) use self::outcome::Outcome;

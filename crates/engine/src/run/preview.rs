@@ -6,6 +6,7 @@ use compflow_api::{Clusterer, ForeignClusterer, Services, Shape};
 
 use super::cache::Cache;
 use super::row::Row;
+use super::selection::kept;
 use super::tuning::settle;
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, assume_first, test_cells, tuning_cells};
@@ -32,6 +33,8 @@ pub struct Group {
     pub cells: usize,
     /// How many of them are kept; `None` if that is known only after tuning.
     pub kept: Option<usize>,
+    /// How many values are selected from in every cell; 1 if nothing is selected.
+    pub selects: usize,
     /// How many bytes the clusterer says it would allocate for a cell; `None` if it does not say.
     pub memory: Option<u64>,
 }
@@ -57,8 +60,9 @@ impl Plan {
         let rows: Option<Vec<Row>> = tuning
             .iter()
             .map(|cell| {
+                let (cell, selection) = kept(self, &cache, *cell)?;
                 let outcome = Some(cache.load(&cell.key(self))?);
-                Some(Row { outcome, kept: true, ..Row::unfinished(*cell) })
+                Some(Row { outcome, selection, kept: true, ..Row::unfinished(cell) })
             })
             .collect();
         let chosen = rows.map(|rows| settle(self, &rows));
@@ -78,7 +82,9 @@ impl Plan {
             let data = &self.data[first.data];
             let n = members.iter().map(|cell| cell.trial(self).size()).max().unwrap_or(0);
             let known = !first.settled || chosen.is_some();
-            let kept = || members.iter().filter(|cell| cache.has(&cell.key(self))).count();
+            let is_kept =
+                |cell: &Cell| kept(self, &cache, *cell).is_some_and(|(cell, _)| cache.has(&cell.key(self)));
+            let kept = || members.iter().filter(|cell| is_kept(cell)).count();
             Group {
                 data: data.name.clone(),
                 clusterer: first.label(self).to_owned(),
@@ -86,14 +92,17 @@ impl Plan {
                 dim: data.dataset.dim,
                 cells: members.len(),
                 kept: known.then(kept),
-                memory: self.memory_of(first, n),
+                selects: first.variant(self).options.len(),
+                memory: (0..first.variant(self).options.len())
+                    .filter_map(|option| self.memory_of(Cell { option, ..first }, n))
+                    .max(),
             }
         };
         Preview { groups: groups.iter().map(group).collect() }
     }
 
     fn memory_of(&self, cell: Cell, n: usize) -> Option<u64> {
-        let instance = cell.variant(self).recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
+        let instance = cell.setup(self).recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
         let dim = self.data[cell.data].dataset.dim;
         let shape = Shape { rows: n, dim, degree: self.setting.degree };
         let services = Services { threads: self.setting.threads, memory: self.setting.memory, ..Services::none() };

@@ -1,6 +1,8 @@
 //! What became of cells.
 
 use super::outcome::Outcome;
+use super::selection::Selection;
+use crate::plan::Plan;
 use crate::plan::cell::Cell;
 
 /// What became of a cell.
@@ -8,6 +10,8 @@ use crate::plan::cell::Cell;
 pub(crate) struct Row {
     pub(crate) cell: Cell,
     pub(crate) outcome: Option<Outcome>,
+    /// How its parameters were selected, if they had to be and could.
+    pub(crate) selection: Option<Selection>,
     /// Why it failed; both `None` means interrupted.
     pub(crate) error: Option<String>,
     /// Whether the outcome is from an earlier run.
@@ -15,8 +19,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// The parameters with preset and defaults filled in, as JSON; `None` if they were not settled.
+    pub(crate) fn params<'p>(&self, plan: &'p Plan) -> Option<&'p str> {
+        let settled = self.selection.is_some() || !self.cell.variant(plan).selects();
+        settled.then(|| self.cell.setup(plan).params.as_str())
+    }
+
     /// Of a cell that nothing is known of yet.
     pub(crate) fn unfinished(cell: Cell) -> Self {
-        Self { cell, outcome: None, error: None, kept: false }
+        Self { cell, outcome: None, selection: None, error: None, kept: false }
     }
 }

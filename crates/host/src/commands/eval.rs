@@ -1,19 +1,23 @@
-//! `compflow eval`: scores a set-valued column of one file against that of another.
+//! `compflow eval`: scores the sets of one file against those of another.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Kind, Sets};
-use compflow_engine::data::{Dataset, Ids, Trial};
+use compflow_engine::data::{Dataset, Described, Ids, Source, Trial, loader_of};
 use compflow_engine::files::plain;
-use compflow_engine::results::{Scorer, SetsRequest};
-use compflow_engine::{Cancel, Level};
+use compflow_engine::results::{Labels, Scorer, SetsRequest};
+use compflow_engine::{Cancel, Level, Observer};
 
 use super::{plugins, print_table};
 use crate::cli::EvalArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, Output, Records, Value};
-use crate::terminal::Terminal;
+use crate::terminal::clean::clean;
+use crate::terminal::{Terminal, to_stderr};
+
+/// How many of many a message names.
+const NAMED: usize = 5;
 
 /// Runs the command.
 ///
@@ -23,18 +27,38 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
     let registry = plugins::registry(plugins)?;
     let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
     let terminal = Terminal::shared(false);
-    let scorer = Scorer::new(&registry, folder, &terminal, &Cancel::new());
-    let filter = filter(&args.filter)?;
-    let read_both = |trial: Option<&str>| -> Result<(Dataset, Dataset), Failure> {
-        let predicted = read(&scorer, &args.pred, "clusters", args.id.as_deref(), trial, &filter)?;
-        let none = BTreeMap::new();
-        Ok((predicted, read(&scorer, &args.truth, "labels", args.id.as_deref(), trial, &none)?))
+    let scorer = Scorer::new(&registry, &folder, &terminal, &Cancel::new());
+    let split = args.split.as_deref();
+    let predicted = SetsFile::open(&scorer, &args.pred, "clusters", split, filter(&args.filter)?)?;
+    let truth = SetsFile::open(&scorer, &args.truth, "labels", split, BTreeMap::new())?;
+    let is_split = |file: &SetsFile| matches!(file.labels, Labels::Delimited { .. });
+    if split.is_some() && !is_split(&predicted) && !is_split(&truth) {
+        return Err(Failure::request("--split is for columns of strings, and neither file has its sets in one"));
+    }
+    // What nobody named is used if both have it.
+    let usual = |name: &'static str| {
+        let both = [&predicted, &truth].iter().all(|file| file.described.holds(name).is_some());
+        both.then_some(name)
     };
-    let (predicted, truth) = match &args.trial {
-        Some(trial) => read_both(Some(trial))?,
-        None => read_both(Some("trial")).or_else(|_| read_both(None))?,
+    let trial = args.trial.as_deref().or_else(|| usual("trial"));
+    let id = args.id.as_deref().or_else(|| usual("id").filter(|_| !args.order));
+    let hint = match args.id {
+        None => "--where picks rows of the predictions, --order matches rows by their order",
+        Some(_) => "--where picks rows of the predictions",
     };
-    let pairs = matched(&predicted, &truth, args.id.is_some())?;
+    let found = predicted.read(&scorer, trial, id, terminal.as_ref()).map_err(|error| match error {
+        Failure::Data(text) if text.contains("have the same id") => Failure::Data(format!("{text}; {hint}")),
+        other => other,
+    })?;
+    let truth = truth.read(&scorer, trial, id, terminal.as_ref())?;
+    let unscored =
+        truth.trials.iter().filter(|truth| !found.trials.iter().any(|trial| trial.number == truth.number));
+    let unscored: Vec<String> = unscored.map(|trial| trial.number.to_string()).collect();
+    if !unscored.is_empty() && args.filter.is_empty() {
+        let text = format!("not scored, as there are no predictions for them: trials {}", some(&unscored));
+        terminal.log(Level::Warn, &args.pred, &text);
+    }
+    let pairs = matched(&found, &truth, id.is_some())?;
     let names: Vec<String> = if args.evaluator.is_empty() {
         registry.names(Kind::Evaluator).map(str::to_owned).collect()
     } else {
@@ -69,7 +93,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
 }
 
 /// `--where` options as the parquet loader's parameter.
-fn filter(options: &[String]) -> Result<BTreeMap<String, serde_json::Value>, Failure> {
+pub(super) fn filter(options: &[String]) -> Result<BTreeMap<String, serde_json::Value>, Failure> {
     options
         .iter()
         .map(|option| {
@@ -82,27 +106,72 @@ fn filter(options: &[String]) -> Result<BTreeMap<String, serde_json::Value>, Fai
         .collect()
 }
 
-fn read(
-    scorer: &Scorer,
-    source: &str,
-    default_column: &str,
-    id: Option<&str>,
-    trial: Option<&str>,
-    filter: &BTreeMap<String, serde_json::Value>,
-) -> Result<Dataset, Failure> {
-    let (file, column) = match source.rsplit_once(':') {
-        Some((file, column)) if !column.is_empty() && !Path::new(source).exists() => (file, column),
-        _ => (source, default_column),
-    };
-    let fail = |text: String| Failure::request(format!("{file}: {text}"));
-    let path = Path::new(file).canonicalize().map_err(|error| fail(plain(&error)))?;
-    let loader = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("parquet" | "pq") => "parquet",
-        Some("arrow" | "arrows" | "ipc" | "feather") => "arrow",
-        _ => return Err(fail("expected a .parquet or .arrow file".to_owned())),
-    };
-    let params = serde_json::json!({ "where": filter });
-    scorer.read(&SetsRequest { path: &path, loader, params, column, trial, id }, file)
+/// A file, and where its sets are.
+struct SetsFile<'a> {
+    /// As the user called it.
+    file: &'a str,
+    path: PathBuf,
+    loader: &'static str,
+    params: serde_json::Value,
+    described: Described,
+    labels: Labels,
+    /// Whether the user said which columns these are.
+    named: bool,
+}
+
+impl<'a> SetsFile<'a> {
+    /// Finds the sets of `FILE` or `FILE:COLUMN`.
+    fn open(
+        scorer: &Scorer,
+        named: &'a str,
+        usual: &str,
+        split: Option<&str>,
+        filter: BTreeMap<String, serde_json::Value>,
+    ) -> Result<Self, Failure> {
+        let (file, column) = match named.rsplit_once(':') {
+            Some((file, column)) if !column.is_empty() && !Path::new(named).exists() => (file, Some(column)),
+            _ => (named, None),
+        };
+        let fail = |text: String| Failure::request(format!("{file}: {text}"));
+        let path = Path::new(file).canonicalize().map_err(|error| fail(plain(&error)))?;
+        let loader = loader_of(&path)
+            .filter(|loader| *loader != "npy")
+            .ok_or_else(|| fail("expected a .parquet or .arrow file".to_owned()))?;
+        let params = serde_json::json!({ "where": filter });
+        let described = scorer.describe(Source { path: &path, loader, params: &params, about: file })?;
+        let labels = Labels::find(&described, column, usual, split).map_err(|error| fail(error.to_string()))?;
+        Ok(Self { file, path, loader, params, described, labels, named: column.is_some() })
+    }
+
+    /// Reads the sets; says what they are taken from if nobody said so.
+    fn read(
+        &self,
+        scorer: &Scorer,
+        trial: Option<&str>,
+        id: Option<&str>,
+        observer: &dyn Observer,
+    ) -> Result<Dataset, Failure> {
+        let source = Source { path: &self.path, loader: self.loader, params: &self.params, about: self.file };
+        let read = scorer.read(SetsRequest { source, labels: &self.labels, trial, id })?;
+        if let Labels::Indicators(columns) = &self.labels
+            && !self.named
+        {
+            to_stderr(&clean(&format!("{}: its labels are the columns {}", self.file, some(columns))));
+        }
+        if let Labels::Sets(_) = self.labels
+            && let Some(text) = read.classes.iter().find(|name| name.contains([',', ';', '|']))
+        {
+            let text = format!("`{text}` is taken for one label; --split takes strings apart");
+            observer.log(Level::Warn, self.file, &text);
+        }
+        Ok(read)
+    }
+}
+
+/// The first of some names, and how many there are if not all are named.
+fn some(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > NAMED { format!("{first}, … ({} in all)", names.len()) } else { first }
 }
 
 /// Trial by trial, the true and predicted sets of the same examples.
@@ -114,15 +183,7 @@ fn matched(predicted: &Dataset, truth: &Dataset, by_id: bool) -> Result<Vec<(u32
             let truth = truth.trials.iter().find(|truth| truth.number == predicted.number);
             let truth =
                 truth.ok_or_else(|| Failure::request(format!("the truth has no trial {}", predicted.number)))?;
-            if predicted.size() != truth.size() {
-                return Err(Failure::request(format!(
-                    "trial {} has {} predicted and {} true sets; --where picks rows of the predictions",
-                    truth.number,
-                    predicted.size(),
-                    truth.size()
-                )));
-            }
-            let order = if by_id { order_by_id(predicted, truth)? } else { (0..truth.size()).collect() };
+            let order = if by_id { order_by_id(predicted, truth)? } else { in_order(predicted, truth)? };
             let (Some(predicted), Some(true_sets)) = (&predicted.truth, &truth.truth) else {
                 return Err(Failure::request("a file has no sets"));
             };
@@ -130,6 +191,19 @@ fn matched(predicted: &Dataset, truth: &Dataset, by_id: bool) -> Result<Vec<(u32
             Ok((truth.number, true_sets.clone(), predicted))
         })
         .collect()
+}
+
+/// Row by row.
+fn in_order(predicted: &Trial, truth: &Trial) -> Result<Vec<usize>, Failure> {
+    if predicted.size() == truth.size() {
+        return Ok((0..truth.size()).collect());
+    }
+    Err(Failure::request(format!(
+        "trial {} has {} predicted and {} true sets; --where picks rows of the predictions, --id matches rows by a column",
+        truth.number,
+        predicted.size(),
+        truth.size()
+    )))
 }
 
 /// For every row of the truth the row of the predictions with the same id.
@@ -140,16 +214,32 @@ fn order_by_id(predicted: &Trial, truth: &Trial) -> Result<Vec<usize>, Failure> 
             Ids::Texts(ids) => ids.clone(),
         }
     };
-    let ids = texts(&predicted.ids);
-    let rows: HashMap<&str, usize> = ids.iter().map(String::as_str).zip(0..).collect();
-    texts(&truth.ids)
-        .iter()
-        .map(|id| {
-            rows.get(id.as_str()).copied().ok_or_else(|| {
-                Failure::request(format!("trial {}: there is no prediction with the id {id}", truth.number))
-            })
-        })
-        .collect()
+    let (found, wanted) = (texts(&predicted.ids), texts(&truth.ids));
+    let rows: HashMap<&str, usize> = found.iter().map(String::as_str).zip(0..).collect();
+    let missing: Vec<String> = wanted.iter().filter(|id| !rows.contains_key(id.as_str())).cloned().collect();
+    let known: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+    let further: Vec<String> = found.iter().filter(|id| !known.contains(id.as_str())).cloned().collect();
+    let mut wrong = Vec::new();
+    if !missing.is_empty() {
+        wrong.push(format!(
+            "{} of {} true examples have no prediction: id {}",
+            missing.len(),
+            wanted.len(),
+            some(&missing)
+        ));
+    }
+    if !further.is_empty() {
+        wrong.push(format!(
+            "{} of {} predictions are of no true example: id {}",
+            further.len(),
+            found.len(),
+            some(&further)
+        ));
+    }
+    if !wrong.is_empty() {
+        return Err(Failure::request(format!("trial {}: {}", truth.number, wrong.join("; "))));
+    }
+    Ok(wanted.iter().filter_map(|id| rows.get(id.as_str()).copied()).collect())
 }
 
 /// Scores: a row for each trial, a column for each metric.

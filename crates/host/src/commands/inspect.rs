@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use compflow_api::{Flags, ForeignComponent, Kind};
 use compflow_engine::Registry;
 use compflow_engine::pipeline::Problem;
+use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Value, json};
 
 use super::{plugins, print};
@@ -159,7 +160,7 @@ fn example(component: &ForeignComponent, parameters: &[Parameter]) -> String {
 
 fn placeholder(kind: &str) -> String {
     match kind {
-        "integer" => "1",
+        "integer" | "integer or \"auto\"" => "1",
         "number" => "1.0",
         "boolean" => "true",
         "string" => "\"…\"",
@@ -169,7 +170,7 @@ fn placeholder(kind: &str) -> String {
 }
 
 /// A JSON value as TOML would write it inline.
-fn to_toml(value: &Value) -> String {
+pub(super) fn to_toml(value: &Value) -> String {
     match value {
         Value::Object(table) => {
             let entries: Vec<String> = table
@@ -198,7 +199,10 @@ fn parameters(schema: &str) -> Vec<Parameter> {
         .flatten()
         .map(|(name, property)| Parameter {
             name: name.clone(),
-            kind: kind(&schema, property),
+            kind: match property.get(KEYWORD) {
+                None => kind(&schema, property),
+                Some(_) => format!("{} or \"auto\"", kind(&schema, property)),
+            },
             default: if required.contains(&name.as_str()) {
                 None
             } else {

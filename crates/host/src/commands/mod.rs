@@ -1,9 +1,14 @@
 //! The commands, one file each.
 
+mod assign;
 mod check;
 mod completions;
+mod demo;
 mod diff;
 mod eval;
+mod export;
+mod fit_composer;
+mod init;
 mod inspect;
 mod new_plugin;
 mod plan;
@@ -13,6 +18,8 @@ mod run;
 mod schema;
 mod test_plugin;
 
+pub(crate) use self::fit_composer::grid as composers;
+
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +28,7 @@ use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
 use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
 
-use crate::cli::{Cli, Command, PipelineArgs};
+use crate::cli::{Cli, Command, Export, PipelineArgs};
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::terminal::clean::clean;
@@ -33,12 +40,17 @@ use crate::terminal::clean::clean;
 pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     let plugins = &cli.plugins;
     match &cli.command {
+        Command::Demo(args) => demo::run(plugins, args),
+        Command::Init(args) => init::run(plugins, args),
         Command::Run(args) => run::run(plugins, args),
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
         Command::Eval(args) => eval::run(plugins, args),
+        Command::Assign(args) => assign::run(plugins, args),
+        Command::Export(Export::Rttm(args)) => export::rttm(plugins, args),
+        Command::FitComposer(args) => fit_composer::run(plugins, args),
         Command::Report(args) => report::run(plugins, args),
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),

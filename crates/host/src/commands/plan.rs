@@ -29,11 +29,13 @@ fn describe(preview: &Preview) -> String {
             group.n.to_string(),
             group.dim.to_string(),
             group.cells.to_string(),
+            if group.selects > 1 { group.selects.to_string() } else { String::new() },
             group.kept.map_or_else(|| "after tuning".to_owned(), |kept| kept.to_string()),
             group.memory.map_or_else(|| "unknown".to_owned(), human_bytes),
         ]
     });
-    let header = ["data", "clusterer", "n", "dim", "cells", "kept", "memory"].map(str::to_owned).to_vec();
+    let header =
+        ["data", "clusterer", "n", "dim", "cells", "values", "kept", "memory"].map(str::to_owned).to_vec();
     let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: true };
     format!("{}{} cells, {} to compute\n", table::render(&grid), preview.cells(), preview.to_compute())
 }

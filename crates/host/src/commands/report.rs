@@ -55,6 +55,16 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
     print(&format!("{}\n", path.display()))
 }
 
+/// Makes the page of a run beside its tables; returns where it is.
+///
+/// # Errors
+/// If the folder is no results folder, or the file cannot be written.
+pub(super) fn write_page(folder: &Path, plugins: &[PathBuf]) -> Result<PathBuf, Failure> {
+    let path = folder.join("report.html");
+    write(&path, &page::page(&ReportData::gather(folder, plugins)?, &[])?)?;
+    Ok(path)
+}
+
 fn markdown(runs: &[ReportData], reference: Option<&Reference>, args: &ReportArgs) -> String {
     // As the page refers to them: from where it is itself.
     let folder = args.tests.as_deref().map(|tests| {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use compflow_api::{Flags, ForeignComponent, Kind};
 use compflow_engine::Registry;
+use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Map, Value, json};
 
 use super::{plugins, print};
@@ -145,6 +146,9 @@ fn columns() -> Value {
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
             "weight": text("The column of numbers that say how much each example counts."),
             "seed": text("The column of sets that are known beforehand, null where they are not."),
+            "file": text("The column of recordings that the examples are segments of."),
+            "start": text("The column of seconds at which segments start."),
+            "end": text("The column of seconds at which segments end."),
         }),
     )
 }
@@ -187,7 +191,7 @@ fn rebase(schema: &mut Value, below: &str) {
     }
 }
 
-/// Every parameter, also inside tables, may be `{ grid = [...] }`.
+/// Every parameter, also inside tables, may be `{ grid = [...] }` or `{ select = ... }`, and some may be "auto".
 fn allow_grids(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -201,9 +205,29 @@ fn allow_grids(schema: &mut Value) {
                     "required": ["grid"],
                     "properties": { "grid": { "type": "array", "minItems": 1, "items": property.clone() } },
                 });
+                let whole = json!({ "type": "integer" });
+                let select = json!({
+                    "type": "object",
+                    "description": "The one of these values whose clusters are worth most, for every trial.",
+                    "additionalProperties": false,
+                    "required": ["select"],
+                    "properties": { "select": { "anyOf": [
+                        { "type": "array", "minItems": 2, "items": property.clone() },
+                        {
+                            "type": "object",
+                            "additionalProperties": false,
+                            "required": ["from", "to"],
+                            "properties": { "from": whole, "to": whole },
+                        },
+                    ] } },
+                });
+                let mut forms = vec![property.clone(), grid, select];
+                if property.get(KEYWORD).is_some() {
+                    forms.push(json!({ "const": "auto", "description": "Selected for every trial." }));
+                }
                 // What an editor shows belongs to the whole.
                 let shown = ["description", "default"].map(|key| (key, property.get(key).cloned()));
-                *property = json!({ "anyOf": [property.take(), grid] });
+                *property = json!({ "anyOf": forms });
                 for (key, value) in shown.into_iter().filter_map(|(key, value)| Some((key, value?))) {
                     property[key] = value;
                 }
@@ -254,5 +278,14 @@ mod tests {
         assert_eq!(schema["properties"]["k"]["default"], 3);
         let inner = &schema["$defs"]["Base"]["properties"]["k"]["anyOf"];
         assert_eq!(inner[1]["properties"]["grid"]["items"]["type"], "integer");
+        assert_eq!(inner[2]["required"], json!(["select"]));
+        assert_eq!(inner[3], Value::Null);
+    }
+
+    #[test]
+    fn only_what_says_from_what_it_is_selected_may_be_auto() {
+        let mut schema = json!({ "properties": { "k": { "type": "integer", "x-select": [2, 3] } } });
+        allow_grids(&mut schema);
+        assert_eq!(schema["properties"]["k"]["anyOf"][3]["const"], "auto");
     }
 }

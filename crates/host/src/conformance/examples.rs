@@ -108,9 +108,11 @@ impl Contents {
     pub(crate) const ALL: [Self; 3] = [Self::Floats, Self::Integers, Self::Texts];
 }
 
-/// Further columns of these names; identifiers are never fractions.
+/// Further columns of these names; identifiers are never fractions, and segments of a recording follow one another.
 pub(crate) fn columns(names: &[String], contents: Contents, rows: usize) -> Table {
     let column = |name: &str| match contents {
+        Contents::Floats if name == "file" => Column::Texts(vec!["recording".to_owned(); rows]),
+        Contents::Floats if name == "end" => Column::Floats((1..=rows).map(|row| row as f64 / 4.0).collect()),
         Contents::Floats if name != "id" => Column::Floats((0..rows).map(|row| row as f64 / 4.0).collect()),
         Contents::Texts => Column::Texts((0..rows).map(|row| format!("t{}", row % 7)).collect()),
         Contents::Floats | Contents::Integers => Column::Integers((0..rows as i64).collect()),

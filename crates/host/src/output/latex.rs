@@ -35,7 +35,8 @@ pub(crate) fn metric_name(metric: &str) -> String {
         "set_accuracy" => "set accuracy".to_owned(),
         "union_precision" => "union precision".to_owned(),
         "union_recall" => "union recall".to_owned(),
-        "cri" | "ari" | "nmi" | "ami" => metric.to_ascii_uppercase(),
+        "false_alarm" => "false alarm".to_owned(),
+        "cri" | "ari" | "nmi" | "ami" | "der" | "jer" => metric.to_ascii_uppercase(),
         _ => metric.to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 mod bars;
 mod colour;
+mod composition;
 mod confusion;
 mod graph;
 pub(crate) mod markdown;
@@ -13,6 +14,7 @@ mod points;
 pub(crate) mod reference;
 mod scatter;
 mod scores;
+mod selection;
 mod setup;
 mod svg;
 mod times;

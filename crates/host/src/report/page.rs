@@ -5,7 +5,7 @@ use compflow_engine::Results;
 use compflow_engine::results::{lead, score_text};
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{ReportData, points, scores, setup, times, traces, trial};
+use super::{ReportData, composition, points, scores, selection, setup, times, traces, trial};
 use crate::failure::Failure;
 use crate::output::latex::metric_name;
 
@@ -13,12 +13,14 @@ use crate::output::latex::metric_name;
 const STYLE: &str = include_str!("style.css");
 
 /// The sections, as the links at the top name them.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("scores", "Scores"),
     ("trials", "Trials"),
+    ("selection", "Selection"),
     ("time", "Time"),
     ("convergence", "Convergence"),
     ("cell", "One trial"),
+    ("composition", "Composition"),
     ("run", "What was run"),
 ];
 
@@ -30,9 +32,17 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
     let results = &report.results;
     let chosen = trial::choose(report, cells)?;
     let traces = results.traces()?;
+    let selected = results.selected()?;
     let cell = trial::section(report, &chosen)?;
     let scored = !results.metrics().is_empty();
-    let sections = SECTIONS.iter().filter(|(id, _)| scored || *id != "trials");
+    let composition = composition::section(report);
+    let there = |id: &str| match id {
+        "trials" => scored,
+        "composition" => composition.is_some(),
+        "selection" => !selected.is_empty(),
+        _ => true,
+    };
+    let sections = SECTIONS.iter().filter(|(id, _)| there(id));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -54,9 +64,11 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
                     (setup::failures(results))
                     (scores::section(report))
                     @if scored { (points::section(report)) }
+                    @if !selected.is_empty() { (selection::section(report, &selected)) }
                     (times::section(report))
                     (traces::section(report, &traces))
                     (cell)
+                    @if let Some(composition) = &composition { (composition) }
                     (setup::section(report))
                 }
             }

@@ -101,6 +101,10 @@ impl Observer for Terminal {
         self.say(&format!("tuned {clusterer}:{choice}"));
     }
 
+    fn selected(&self, data: &str, clusterer: &str, choices: &str) {
+        self.say(&format!("selected {clusterer} on {data}: {choices}"));
+    }
+
     /// A bar.
     fn count(&self, what: Counted, total: usize) -> Box<dyn Progress> {
         let what = match what {

@@ -94,7 +94,7 @@ fn eval_scores_one_file_against_another() {
     let args =
         ["eval", "pred.parquet:found", "truth.parquet", "--id", "id", "--format", "csv", "--evaluator", "cri"];
     assert_eq!(folder.run(&args, 0).0, "trial,cri,acri\n0,1,1\n");
-    let (stdout, _) = folder.run(&["eval", "pred.parquet:found", "truth.parquet"], 0);
+    let (stdout, _) = folder.run(&["eval", "pred.parquet:found", "truth.parquet", "--order"], 0);
     assert!(stdout.contains("omega") && !stdout.contains("1.0000 1.0000 1.0000"), "{stdout}");
 
     let refused = |args: &[&str]| folder.run(&[&["eval"], args].concat(), 2).1;

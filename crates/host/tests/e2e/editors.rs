@@ -99,7 +99,7 @@ impl Validator {
             }),
             "$schema" | "$defs" | "title" | "description" | "default" | "examples" | "format" => true,
             // What presets stand for; a validator ignores what it does not know.
-            "instead_of" | "values" => true,
+            "instead_of" | "values" | "x-select" => true,
             other => panic!("the schema uses `{other}`, which this test does not know"),
         })
     }
@@ -134,6 +134,9 @@ fn shipped_pipelines_are_valid() {
     assert!(seen >= 2);
     assert_eq!(validator.check(SMALL), Ok(()));
     assert_eq!(validator.check(&SMALL.replace("k = 6", "k = { grid = [3, 6] }")), Ok(()));
+    for selected in ["{ select = [3, 6] }", "{ select = { from = 3, to = 6 } }", "\"auto\""] {
+        assert_eq!(validator.check(&SMALL.replace("k = 6", &format!("k = {selected}"))), Ok(()));
+    }
     let pinned = format!("{SMALL}\n[plugins]\nrequire = {{ cap = \"blake3:{}\" }}", "0a".repeat(32));
     assert_eq!(validator.check(&pinned), Ok(()));
 }
@@ -151,6 +154,9 @@ fn broken_pipelines_are_not_valid() {
         ("k = 6", "clusters = 6"),
         ("k = 6", "k = { grid = [] }"),
         ("k = 6", "k = { grid = [3, 0] }"),
+        ("k = 6", "k = { select = [] }"),
+        ("k = 6", "k = { select = { from = 2 } }"),
+        ("restarts = 3", "restarts = \"auto\""),
         ("loader = \"synthetic\"", "loader = \"parquet\""),
         ("[[evaluator]]\nuse = \"ari\"", "[[evaluator]]\nus = \"ari\""),
         ("[[clusterer]]", "[clusterer]"),

@@ -43,6 +43,25 @@ fn the_clusterer_in_c_uses_the_composer_and_passes_the_kit() {
     assert!(stdout.ends_with(" passed, 0 failed, 0 skipped\n"), "{stdout}");
 }
 
+/// The engine knows nothing of it but what crosses the boundary, and selects its parameter all the same.
+#[test]
+fn the_parameter_of_a_clusterer_in_c_is_selected() {
+    let folder = Folder::new();
+    build(&folder, "c", &repository().join("crates/api/include"), &[]);
+    let pipeline = repository().join("examples/c-clusterer/pipeline.toml");
+    let pipeline =
+        std::fs::read_to_string(pipeline).unwrap().replace("{ k = 3 }", "{ k = { select = [2, 3, 4, 5] } }");
+    folder.write("p.toml", &pipeline);
+    let (_, stderr) = folder.run(&["--plugins", "c", "run", "p.toml", "--out", "out"], 0);
+    assert!(stderr.contains("selected cmedoids on made-up: k="), "{stderr}");
+    let selection = folder.read_parquet("out/selection.parquet");
+    assert_eq!(selection.num_rows(), 3 * 4);
+    assert_eq!(selection["chosen"].as_boolean().true_count(), 3, "one in every trial");
+    // It starts once and may end anywhere, but two halves never agree by chance alone.
+    let stability = selection["stability"].as_primitive::<arrow_array::types::Float64Type>();
+    assert!(stability.iter().all(|one| one.is_some_and(|one| one > 0.1)), "{stability:?}");
+}
+
 /// The header as first released, beside today's conveniences: what was built with it loads and gives the same result.
 #[test]
 fn a_library_built_from_the_first_header_still_loads() {

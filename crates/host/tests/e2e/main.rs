@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod assign;
 mod bad_data;
 mod bad_libraries;
 mod bad_pipelines;
@@ -9,11 +10,14 @@ mod bad_results;
 mod commands;
 mod common;
 mod conformance;
+mod diarization;
 mod diff;
 mod documentation;
 mod editors;
 mod examples;
 mod faults;
+mod fit_composer;
+mod howto;
 mod lead;
 mod mixture;
 mod nesting;
@@ -22,7 +26,9 @@ mod report;
 mod resume;
 mod runs;
 mod seeds;
+mod selection;
 mod silently_wrong;
+mod start;
 mod trust;
 mod tutorial;
 mod without_truth;

@@ -56,6 +56,33 @@ fn with_spheres_no_residuals_equal_weights_and_hard_assignments_it_is_ckm() {
 }
 
 #[test]
+fn rare_unions_do_not_make_a_singleton_the_union_of_others() {
+    let folder = Folder::new();
+    let data = repository().join("data/speech");
+    let data = data.display();
+    folder.write(
+        "p.toml",
+        &format!(
+            "name = \"p\"\nseed = 1\ndegree = 2\nspace = {{ normalize = \"l2\" }}\n\n\
+             [composer]\nuse = \"bilinear\"\nparams = {{ weights = \"{data}/g.safetensors\" }}\n\n\
+             [[data]]\nname = \"d\"\nloader = \"disturbed\"\n\
+             params = {{ of = {{ use = \"parquet\", path = \"{data}/d2_n750_test.parquet\" }}, seed = 1, unions = 0.02 }}\n\
+             columns = {{ embedding = \"embedding\", truth = \"labels\", trial = \"trial\", id = \"id\" }}\n\n\
+             [[clusterer]]\nuse = \"ckm\"\nparams = {{ k = 5, restarts = 40 }}\n\
+             [[clusterer]]\nuse = \"cgm\"\nparams = {{ k = 5, restarts = 40 }}\n\
+             [[evaluator]]\nuse = \"cri\"\n"
+        ),
+    );
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let summary = folder.read_parquet("out/summary.parquet");
+    let (metrics, means) = (texts(&summary, "metric"), summary.column_by_name("mean").unwrap());
+    for (row, _) in metrics.iter().enumerate().filter(|(_, metric)| **metric == "acri") {
+        let mean = means.as_primitive::<Float64Type>().value(row);
+        assert!(mean > 0.97, "row {row}: {mean}");
+    }
+}
+
+#[test]
 fn it_begins_with_ckm_and_says_how_sure_it_is() {
     let folder = Folder::new();
     folder.write(

@@ -165,6 +165,7 @@ fn known_sets_that_nobody_could_keep_are_refused_with_what_would_do() {
     refused("rows 1 and 2 of trial 0 have the same embedding, and their seeds are [ann] and [bob]");
     folder.write("p.toml", &PIPELINE.replace("seed = \"known\"", "seed = \"knwon\""));
     refused("`seed` names the column `knwon`, which is not in d.parquet");
+    refused("did you mean `known`?");
     // More names than singletons: the cell fails, and says what would do.
     write(&folder, |at| (at < 3).then(|| SETS[at].to_vec()));
     folder.write("p.toml", &PIPELINE.replace("k = 3, restarts = 5 }", "k = 2, restarts = 5 }"));

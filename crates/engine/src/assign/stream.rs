@@ -1,0 +1,272 @@
+//! Files of new examples, batch by batch, into a table of their clusters.
+//!
+//! Reading, assigning and writing go on at the same time: a thread takes batches from the loader, some at a time are assigned by
+//! all workers, and what came of them is written in their order. So the table does not depend on the number of
+//! threads, and the memory not on the size of the files.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use arrow_array::RecordBatch;
+use compflow_api::{Embeddings, ForeignLoader, Kind, LoadRequest, Loader, Services};
+use compflow_kernels::workers::Workers;
+
+use super::assigner::Assigner;
+use super::table::{COLUMNS, identifiers, row_numbers, table, write};
+use crate::data::dataset::{FURTHER, Width};
+use crate::data::source::{DataSource, named};
+use crate::data::survey::missing_column;
+use crate::error::{Error, Result};
+use crate::files::{Staged, display, plain};
+use crate::observer::Progress;
+use crate::plugin::services::ComponentHost;
+use crate::results::RecordedRun;
+
+/// New examples.
+#[derive(Debug, Clone)]
+pub struct NewData<'a> {
+    /// The files, which are read as if they were one.
+    pub files: Vec<PathBuf>,
+    /// The loader that reads them.
+    pub loader: &'a str,
+    /// Its parameters.
+    pub params: serde_json::Value,
+    /// The column of embeddings.
+    pub embedding: &'a str,
+    /// The column of identifiers; if not given, the one that the run's data has, if the files have it, and the number of
+    /// the row otherwise.
+    pub id: Option<&'a str>,
+    /// Further columns, which are copied.
+    pub columns: &'a [String],
+}
+
+/// How many examples went where.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// All.
+    pub examples: u64,
+    /// By set; the empty one is nothing.
+    pub sets: BTreeMap<Vec<u32>, u64>,
+}
+
+/// A batch, and where its rows stand.
+struct Piece<'a> {
+    batch: RecordBatch,
+    file: Option<&'a Path>,
+    /// Its first row in the file, and among all.
+    first_of_file: usize,
+    first: u64,
+}
+
+/// Assigns all examples of some files, and writes a row for each in their order. The table appears whole or not at all.
+///
+/// # Errors
+/// If a file cannot be read, has other columns or embeddings of another length, the table cannot be written, or the work is no
+/// longer wanted.
+pub fn assign_files(
+    assigner: &Assigner,
+    run: &RecordedRun<'_>,
+    data: &NewData<'_>,
+    out: &Path,
+    threads: usize,
+) -> Result<Tally> {
+    if let Some(name) = data.columns.iter().find(|name| COLUMNS.contains(&name.as_str())) {
+        return Err(Error::request(format!(
+            "the column `{name}` cannot be copied: the table has one of that name"
+        )));
+    }
+    let (source, total) = open(assigner, run, data)?;
+    let progress = run.factory().observer.work("assigning");
+    let work = Work { assigner, run, source: &source, progress: &*progress, total, threads: threads.max(1) };
+    let mut done = Err(Error::run("nothing was written"));
+    let staged = Staged::write(out, true, |file| {
+        done = work.all(file);
+        if done.is_ok() { Ok(()) } else { Err(std::io::Error::other("given up")) }
+    });
+    let unwritable =
+        |error: std::io::Error| Error::run(format!("{} cannot be written: {}", out.display(), plain(&error)));
+    match staged {
+        Ok(staged) => staged.commit().map_err(unwritable)?,
+        // Why it was given up says more.
+        Err(error) => {
+            return Err(done
+                .err()
+                .filter(|_| error.to_string() == "given up")
+                .unwrap_or_else(|| unwritable(error)));
+        }
+    }
+    done
+}
+
+/// Opens all files, and says how many rows they have, 0 if that takes reading them.
+fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Result<(DataSource, u64)> {
+    let factory = run.factory();
+    let created = factory.create(Kind::Loader, data.loader, &data.params.to_string(), data.loader)?;
+    let loader = ForeignLoader::try_from(created.instance)?;
+    let host = ComponentHost::new(factory, data.loader);
+    let services = Services { host: &host, memory: factory.memory, ..Services::none() };
+    let mut columns = vec![("embedding".to_owned(), data.embedding.to_owned())];
+    let usual = run.id_column(&assigner.cell().data);
+    let mut has_usual = data.id.is_none() && usual.is_some();
+    let mut rows = Some(0);
+    for file in &data.files {
+        let asked = [("embedding", data.embedding)];
+        let request = LoadRequest { path: Some(file), columns: &asked };
+        let described = loader.describe(&request, &services);
+        let described = described.map_err(|error| missing_column(error, &asked, &display(file)))?;
+        if let Some(dim) = described.as_ref().and_then(|described| described.dim)
+            && dim != assigner.dim()
+        {
+            return Err(other_length(dim, assigner).context(display(file)));
+        }
+        let names = described.as_ref().and_then(|described| described.names().ok()).unwrap_or_default();
+        has_usual &= names.iter().any(|name| Some(name.as_str()) == usual);
+        rows = rows.zip(described.and_then(|described| described.rows)).map(|(sum, rows)| sum + rows);
+    }
+    if let Some(id) = data.id.or(usual.filter(|_| has_usual)) {
+        columns.push(("id".to_owned(), id.to_owned()));
+    }
+    columns.extend(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
+    let files: Vec<Option<PathBuf>> = data.files.iter().cloned().map(Some).collect();
+    let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns, segments: false };
+    for file in &data.files {
+        source.probe(Some(file), factory).map_err(|error| match error {
+            Error::Component(error) => {
+                let asked: Vec<(&str, &str)> =
+                    source.columns.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+                missing_column(error, &asked, &display(file))
+            }
+            other => other,
+        })?;
+    }
+    Ok((source, rows.unwrap_or(0)))
+}
+
+fn other_length(dim: usize, assigner: &Assigner) -> Error {
+    let (own, cell) = (assigner.dim(), assigner.cell());
+    Error::data(format!(
+        "the embeddings have {dim} numbers, and those of {} have {own}; they must be from the same model",
+        cell.data
+    ))
+}
+
+/// What the steps of the work have in common.
+struct Work<'a, 'r> {
+    assigner: &'a Assigner,
+    run: &'a RecordedRun<'r>,
+    source: &'a DataSource,
+    progress: &'a dyn Progress,
+    total: u64,
+    threads: usize,
+}
+
+impl<'a> Work<'a, '_> {
+    /// Reads, assigns and writes everything.
+    fn all(&self, file: &mut BufWriter<&File>) -> Result<Tally> {
+        let workers = Workers::new(self.threads)?;
+        std::thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(self.threads);
+            // Dropping the receiver, however this ends, ends the reader.
+            scope.spawn(move || self.read(&sender));
+            let mut tally = Tally::default();
+            let mut ready: VecDeque<RecordBatch> = VecDeque::new();
+            let part = || self.part(&receiver, &workers, &mut ready, &mut tally).transpose();
+            write(file, std::iter::from_fn(part))?;
+            Ok(tally)
+        })
+    }
+
+    /// The next rows of the table.
+    fn part(
+        &self,
+        receiver: &Receiver<Result<Piece<'a>>>,
+        workers: &Workers,
+        ready: &mut VecDeque<RecordBatch>,
+        tally: &mut Tally,
+    ) -> Result<Option<RecordBatch>> {
+        while ready.is_empty() {
+            let Some(pieces) = self.next(receiver)? else { return Ok(None) };
+            let assigned = workers.map(pieces, |piece| {
+                let file = piece.file;
+                self.assign(&piece).map_err(|error| named(file, error).into_component())
+            })?;
+            for (rows, counts) in assigned {
+                tally.examples += rows.num_rows() as u64;
+                counts.into_iter().for_each(|(set, count)| *tally.sets.entry(set).or_default() += count);
+                ready.push_back(rows);
+            }
+            self.progress.advance(tally.examples, self.total);
+        }
+        Ok(ready.pop_front())
+    }
+
+    /// Hands on the batches of all files, until one cannot be read or nobody takes them.
+    fn read(&self, sender: &SyncSender<Result<Piece<'a>>>) {
+        let mut first = 0;
+        for file in &self.source.files {
+            let file = file.as_deref();
+            let batches = match self.source.load(file, self.run.factory(), self.threads) {
+                Ok(batches) => batches,
+                Err(error) => {
+                    // Nobody listens any more if this fails, and that is why.
+                    let _ = sender.send(Err(error));
+                    return;
+                }
+            };
+            let mut first_of_file = 0;
+            for batch in batches {
+                let piece = batch.map_err(|error| named(file, error.into())).map(|batch| {
+                    let piece = Piece { batch, file, first_of_file, first };
+                    first_of_file += piece.batch.num_rows();
+                    first += piece.batch.num_rows() as u64;
+                    piece
+                });
+                let failed = piece.is_err();
+                if sender.send(piece).is_err() || failed {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A batch for every worker, fewer at the end.
+    fn next(&self, receiver: &Receiver<Result<Piece<'a>>>) -> Result<Option<Vec<Piece<'a>>>> {
+        if self.run.factory().cancel.requested() {
+            return Err(Error::Interrupted);
+        }
+        let pieces = receiver.iter().take(self.threads).collect::<Result<Vec<_>>>()?;
+        Ok(Some(pieces).filter(|pieces| !pieces.is_empty()))
+    }
+
+    /// What becomes of a batch: its rows of the table, and how many are in each set.
+    fn assign(&self, piece: &Piece<'_>) -> Result<(RecordBatch, BTreeMap<Vec<u32>, u64>)> {
+        let Piece { batch, first_of_file, first, .. } = piece;
+        let column = batch.column_by_name("embedding");
+        let column = column.ok_or_else(|| Error::data("the loader returned no embeddings"))?;
+        let mut width = Width::default();
+        let values = width.values(column, *first_of_file)?;
+        if width.dim != self.assigner.dim() && !values.is_empty() {
+            return Err(other_length(width.dim, self.assigner));
+        }
+        let assigned = self.assigner.assign(Embeddings::new(values.values(), self.assigner.dim()))?;
+        let id = match batch.column_by_name("id") {
+            None => row_numbers(*first, batch.num_rows()),
+            Some(column) => identifiers(column, *first_of_file)?,
+        };
+        let mut columns = vec![("id".to_owned(), id)];
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            if let Some(name) = field.name().strip_prefix(FURTHER) {
+                columns.push((name.to_owned(), column.clone()));
+            }
+        }
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        assigned.choices.iter().for_each(|choice| *counts.entry(choice.set).or_default() += 1);
+        let sets = self.assigner.sets();
+        let named = |set: u32| sets.iter().nth(set as usize).map_or_else(Vec::new, <[u32]>::to_vec);
+        let counts = counts.into_iter().map(|(set, count)| (named(set), count)).collect();
+        Ok((table(columns, &assigned)?, counts))
+    }
+}

@@ -1,0 +1,151 @@
+//! Reading labelled data: whatever a pipeline can read.
+
+use std::path::{Path, PathBuf};
+
+use compflow_api::{Code, ForeignLoader, Kind};
+
+use crate::data::Dataset;
+use crate::data::dataset::Keep;
+use crate::data::source::DataSource;
+use crate::error::{Error, Result};
+use crate::files::{display, plain};
+use crate::plugin::factory::Factory;
+
+/// Labelled data, as the command line names it.
+#[derive(Debug, Clone)]
+pub struct FitData {
+    /// A file, or a pattern; the files of a pattern are read as if they were one.
+    pub path: String,
+    /// The loader; by the ending of the file if not given.
+    pub loader: Option<String>,
+    /// The loader's parameters; its defaults if not given.
+    pub params: Option<serde_json::Value>,
+    /// The source's names of `embedding`, `truth` and `trial`.
+    pub columns: FitColumns,
+}
+
+/// The source's names of columns.
+#[derive(Debug, Clone)]
+pub struct FitColumns {
+    /// Embeddings.
+    pub embedding: String,
+    /// The sets of labels.
+    pub truth: String,
+    /// Trials; `None` if it is not said.
+    pub trial: Trials,
+}
+
+/// Where trials are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trials {
+    /// In this column.
+    Column(String),
+    /// In the column `trial`, if there is one.
+    IfThere,
+    /// Nowhere: everything is one.
+    No,
+}
+
+/// The column of trials that is looked for.
+const TRIAL: &str = "trial";
+
+/// Reads a data set; also says whether it has trials.
+///
+/// # Errors
+/// Naming the file and the column or row that is at fault.
+pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<(Dataset, bool)> {
+    let files = files(&data.path)?;
+    let loader = match &data.loader {
+        Some(loader) => loader.clone(),
+        None => by_ending(&files, &data.path)?.to_owned(),
+    };
+    let params = data.params.clone().unwrap_or_else(|| match loader.as_str() {
+        "npy" => serde_json::json!({ "labels": beside(&files) }),
+        _ => serde_json::json!({}),
+    });
+    let created = factory.create(Kind::Loader, &loader, &params.to_string(), &loader);
+    let loader = created.and_then(|created| ForeignLoader::try_from(created.instance));
+    let mut columns = vec![
+        ("embedding".to_owned(), data.columns.embedding.clone()),
+        ("truth".to_owned(), data.columns.truth.clone()),
+    ];
+    match &data.columns.trial {
+        Trials::Column(name) => columns.push((TRIAL.to_owned(), name.clone())),
+        Trials::IfThere => columns.push((TRIAL.to_owned(), TRIAL.to_owned())),
+        Trials::No => {}
+    }
+    let mut source = DataSource {
+        name: data.path.clone(),
+        loader: loader.map_err(|error| Error::from(error).context(&data.path))?,
+        seed: 0,
+        files: files.into_iter().map(Some).collect(),
+        columns,
+        segments: false,
+    };
+    if data.columns.trial == Trials::IfThere {
+        let lacks_trials = |file: &Option<PathBuf>| match source.probe(file.as_deref(), factory) {
+            Err(Error::Component(error)) => error
+                .problems()
+                .iter()
+                .any(|problem| problem.code == Code::Column && problem.parameter.as_deref() == Some(TRIAL)),
+            _ => false,
+        };
+        if source.files.iter().any(lacks_trials) {
+            source.columns.retain(|(name, _)| name != TRIAL);
+        }
+    }
+    let has_trials = source.columns.iter().any(|(name, _)| name == TRIAL);
+    for file in &source.files {
+        source.probe(file.as_deref(), factory).map_err(|error| missing_column(error, &source))?;
+    }
+    Ok((source.read(Keep::Matrix, factory, threads, factory.memory)?, has_trials))
+}
+
+/// That a column is missing, and the option that names it.
+fn missing_column(error: Error, source: &DataSource) -> Error {
+    let Error::Component(component) = &error else { return error };
+    let Some(problem) = component.problems().iter().find(|problem| problem.code == Code::Column) else {
+        return error;
+    };
+    let key = problem.parameter.as_deref().unwrap_or_default();
+    let named = source.columns.iter().find(|(name, _)| name == key).map_or("", |(_, named)| named);
+    let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    Error::request(format!(
+        "{}: there is no column `{named}`{help}; --columns {key}=NAME says which it is",
+        source.name
+    ))
+}
+
+/// The files that a path or pattern names.
+fn files(pattern: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(pattern);
+    if !pattern.contains(['*', '?', '[']) || path.exists() {
+        let file = path.canonicalize().map_err(|error| Error::request(format!("{pattern}: {}", plain(&error))))?;
+        if file.is_dir() {
+            return Err(Error::request(format!("{pattern}: is a folder, not a file")));
+        }
+        return Ok(vec![file]);
+    }
+    let matches = glob::glob(pattern)
+        .map_err(|error| Error::request(format!("{pattern} is no valid pattern: {}", error.msg)))?;
+    let mut files: Vec<PathBuf> = matches.filter_map(|file| file.ok()?.canonicalize().ok()).collect();
+    files.sort();
+    if files.is_empty() { Err(Error::request(format!("no file matches {pattern}"))) } else { Ok(files) }
+}
+
+fn by_ending(files: &[PathBuf], pattern: &str) -> Result<&'static str> {
+    match files.first().and_then(|file| file.extension()).and_then(|ending| ending.to_str()) {
+        Some("parquet" | "pq") => Ok("parquet"),
+        Some("arrow" | "arrows" | "ipc" | "feather") => Ok("arrow"),
+        Some("npy") => Ok("npy"),
+        _ => Err(Error::request(format!(
+            "{pattern}: expected a .parquet, .arrow or .npy file; --loader names another"
+        ))),
+    }
+}
+
+/// Where the labels of an npy file are if nobody says: beside it.
+fn beside(files: &[PathBuf]) -> String {
+    let folder = files.first().and_then(|file| file.parent()).map(display).unwrap_or_default();
+    Path::new(&folder).join("{stem}-labels.npy").display().to_string()
+}

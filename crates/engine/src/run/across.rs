@@ -1,0 +1,170 @@
+//! Labelling examples by the clusters that were found in others: the nearest representative.
+
+use std::collections::{BTreeMap, HashSet};
+
+use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
+
+use super::distances::representatives;
+
+/// More unions than this are not composed: then only sets that were found are given to others.
+const MOST_UNIONS: usize = 1 << 14;
+
+/// Sets and a point of the space for each.
+#[derive(Debug)]
+pub(super) struct Representatives {
+    sets: Sets,
+    points: Vec<f32>,
+    dim: usize,
+}
+
+impl Representatives {
+    /// Of the clusters that were found among the task's examples, by their centroids, exemplars or means; and if unions were
+    /// found, of all others up to the largest one's size that can be composed.
+    ///
+    /// # Errors
+    /// Those of the composer.
+    pub(super) fn of(task: &Task<'_>, clustering: &Clustering, services: &Services<'_>) -> Result<Self> {
+        let dim = task.embeddings.dim();
+        let (mut sets, mut points) = match representatives(&task.stream(), clustering, services)? {
+            Some(points) => (clustering.clusters.clone(), points),
+            None => means(task, &clustering.assignments),
+        };
+        let largest = sets.iter().map(<[u32]>::len).max().unwrap_or(0);
+        let singletons = vectors(task.embeddings, clustering);
+        if largest > 1 && task.composer.is_some() && unions(singletons.len(), largest) <= MOST_UNIONS {
+            let numbers: Vec<u32> = singletons.keys().copied().collect();
+            let vectors: Vec<f32> = singletons.into_values().flatten().copied().collect();
+            let found: HashSet<&[u32]> = sets.iter().collect();
+            let named = |set: &[u32]| -> Vec<u32> { set.iter().map(|at| numbers[*at as usize]).collect() };
+            let unseen: Sets = Sets::all_up_to(numbers.len(), largest)
+                .iter()
+                .filter(|set| set.len() > 1 && !found.contains(&named(set)[..]))
+                .collect();
+            drop(found);
+            if !unseen.is_empty() {
+                let composed = task.compose_sets(Embeddings::new(&vectors, dim), &unseen, services)?;
+                unseen.iter().for_each(|set| sets.push(&named(set)));
+                points.extend(composed);
+            }
+        }
+        Ok(Self { sets, points, dim })
+    }
+
+    /// The set of the nearest representative for every example, and the mean squared distance to it.
+    pub(super) fn label(&self, task: &Task<'_>) -> (Sets, f64) {
+        let points = task.points();
+        let mut total = 0.0;
+        let nearest = points.chunks_exact(self.dim).map(|point| {
+            let mut best = (f64::INFINITY, 0);
+            for (at, representative) in self.points.chunks_exact(self.dim).enumerate() {
+                let distance = squared(point, representative);
+                if distance < best.0 {
+                    best = (distance, at);
+                }
+            }
+            total += best.0;
+            &self.sets[best.1]
+        });
+        let sets = nearest.collect();
+        (sets, total / task.embeddings.len() as f64)
+    }
+}
+
+/// The squared distance, whose order is that of both distances of a space.
+pub(super) fn squared(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
+}
+
+/// How many sets of two to `largest` there are.
+fn unions(singletons: usize, largest: usize) -> usize {
+    let mut count = 1_usize;
+    let mut total = 0_usize;
+    for size in 1..=largest.min(singletons) {
+        count = count.saturating_mul(singletons + 1 - size) / size;
+        total = total.saturating_add(if size > 1 { count } else { 0 });
+    }
+    total
+}
+
+/// What unions can be composed from: the singletons' vectors, or their exemplars.
+fn vectors<'a>(examples: Embeddings<'a>, clustering: &'a Clustering) -> BTreeMap<u32, &'a [f32]> {
+    let singletons = &clustering.singletons;
+    if !singletons.numbers.is_empty() {
+        return singletons.numbers.iter().copied().zip(singletons.vectors.chunks_exact(examples.dim())).collect();
+    }
+    let exemplars = clustering.clusters.iter().zip(&clustering.exemplars);
+    exemplars
+        .flat_map(|(set, rows)| set.iter().copied().zip(rows.iter().map(|row| examples.row(*row as usize))))
+        .collect()
+}
+
+/// The mean of the points of every set that occurs and is not empty.
+fn means(task: &Task<'_>, assignments: &Sets) -> (Sets, Vec<f32>) {
+    let (points, dim) = (task.points(), task.embeddings.dim());
+    let mut sums: BTreeMap<&[u32], (f64, Vec<f64>)> = BTreeMap::new();
+    for (set, point) in assignments.iter().zip(points.chunks_exact(dim)).filter(|(set, _)| !set.is_empty()) {
+        let (count, sum) = sums.entry(set).or_insert_with(|| (0.0, vec![0.0; dim]));
+        *count += 1.0;
+        sum.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let mut means: Vec<f32> =
+        sums.values().flat_map(|(count, sum)| sum.iter().map(move |value| (value / count) as f32)).collect();
+    task.space.enter(&mut means, dim);
+    (sums.into_keys().collect(), means)
+}
+
+#[cfg(test)]
+mod tests {
+    use compflow_api::{Composer, Singletons};
+
+    use super::*;
+
+    struct Sum;
+
+    impl Composer for Sum {
+        fn compose(
+            &self,
+            _dim: usize,
+            left: &[f32],
+            right: &[f32],
+            out: &mut [f32],
+            _services: &Services<'_>,
+        ) -> Result<()> {
+            out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left + right);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn unions_that_were_not_found_are_given_too_if_others_were() {
+        let found = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0];
+        let others = [0.0, 1.1, 1.0, 0.9, 2.0, 1.1];
+        let clustering = Clustering {
+            assignments: Sets::from_iter([vec![4], vec![7], vec![9], vec![4, 7]]),
+            clusters: Sets::from_iter([vec![4], vec![7], vec![9], vec![4, 7]]),
+            singletons: Singletons { numbers: vec![4, 7, 9], vectors: vec![1.0, 0.0, 0.0, 1.0, 2.0, 0.0] },
+            ..Clustering::default()
+        };
+        let task = Task { degree: 2, composer: Some(&Sum), ..Task::new(Embeddings::new(&found, 2)) };
+        let representatives = Representatives::of(&task, &clustering, &Services::none()).unwrap();
+        let (labels, far) = representatives.label(&Task::new(Embeddings::new(&others, 2)));
+        // 9 and 7 were never seen together, and lie at (2, 1); the mean of what 9 was found in is (0, 0).
+        assert_eq!(labels, Sets::from_iter([vec![7], vec![4, 7], vec![7, 9]]));
+        assert!((far - 0.01).abs() < 1e-6, "{far}");
+    }
+
+    #[test]
+    fn groups_without_representatives_have_means_and_are_never_composed() {
+        let examples = [0.0, 1.0, 4.0, 6.0];
+        let task = Task { degree: 2, composer: Some(&Sum), ..Task::new(Embeddings::new(&examples, 1)) };
+        let clustering = Clustering::from_labels(&[3, 3, 5, 5]);
+        let representatives = Representatives::of(&task, &clustering, &Services::none()).unwrap();
+        assert_eq!(representatives.points, [0.5, 5.0]);
+        assert_eq!(representatives.label(&task).0, Sets::singletons(&[3, 3, 5, 5]));
+    }
+
+    #[test]
+    fn unions_are_counted() {
+        assert_eq!([unions(5, 1), unions(5, 2), unions(5, 3), unions(2, 3)], [0, 10, 20, 1]);
+    }
+}

@@ -1,0 +1,227 @@
+//! How stable a clusterer is on the examples of a trial, and how much its clusters say about examples that they were not
+//! found in.
+//!
+//! The examples are cut into two random halves and both are clustered. Each half is then also labelled by the nearest
+//! representatives of the other's clusters, and the agreement of the two labellings of all examples is a number between 0,
+//! chance, and 1. The same is done with examples spread evenly over the range of every dimension, where nothing is to be
+//! found.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use compflow_api::{
+    Clusterer, Clustering, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
+};
+use serde::{Deserialize, Serialize};
+
+use super::across::{Representatives, squared};
+use super::agreement::agreement;
+use super::compute::Job;
+use super::pool::Pool;
+use crate::files::hash_parts;
+use crate::observer::{Observer, Silent};
+use crate::plan::Plan;
+use crate::plan::cell::Cell;
+use crate::plan::seed::derive_seed;
+use crate::plugin::factory::Factory;
+use crate::plugin::services::ComponentHost;
+
+/// How often examples are cut into halves.
+const SPLITS: usize = 7;
+/// How often evenly spread examples take their place.
+const REFERENCES: usize = 2;
+/// How many pieces of work the stability of one setup is.
+pub(super) const PIECES: usize = SPLITS + REFERENCES;
+/// Halves are cut from this many examples, drawn at random, if there are more.
+const MOST: usize = 4096;
+/// The fewest examples that can be cut into halves of which one says something about the other.
+const FEWEST: usize = 4;
+
+/// What came of two halves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Split {
+    /// The agreement of the two labellings.
+    pub(crate) agreement: f64,
+    /// Mean squared distance of examples to the nearest representative that was found in the other half.
+    pub(crate) held_out: f64,
+    /// Mean squared distance of examples to the nearest representative that was found in their own half.
+    pub(crate) within: f64,
+    /// Mean squared distance of examples to the mean of the other half.
+    pub(crate) spread: f64,
+    /// Mean number of clusters found in a half.
+    pub(crate) clusters: f64,
+}
+
+/// What came of all halves, for one setup of a clusterer on one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stability {
+    /// Of the examples.
+    pub(crate) splits: Vec<Split>,
+    /// Of evenly spread ones.
+    pub(crate) references: Vec<Split>,
+}
+
+/// Under what the stability of a cell's setup is kept.
+pub(super) fn key(plan: &Plan, cell: Cell) -> String {
+    let numbers = format!("stability {SPLITS} {REFERENCES} {MOST} even");
+    hash_parts([numbers.as_bytes(), cell.key(plan).as_bytes()].into_iter())
+}
+
+/// Measures the stability of a cell's setup; `advance` is told of every split that has been done.
+///
+/// # Errors
+/// Whatever the clusterer says of any half, and if there are too few examples.
+pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn() + Sync)) -> Result<Stability> {
+    let (plan, setting) = (job.plan, &job.plan.setting);
+    let silent: Arc<dyn Observer> = Silent::shared();
+    let factory = &job.factory.watched_by(&silent, &job.factory.cancel);
+    let seed = |what: &str, number: usize| derive_seed(cell.seed(plan), &[what, &number.to_string()]);
+    job.with_examples(cell, true, |task| {
+        let pool = Pool::draw(task, MOST, seed("pool", 0))?;
+        if pool.len() < FEWEST {
+            return Err(Error::data(format!("{} examples are too few to be cut into halves", pool.len())));
+        }
+        let placeholder = [0.0];
+        let of = task.with(Embeddings::new(&placeholder, 1));
+        let shape = Shape { rows: pool.len() / 2, dim: task.rows.dim(), degree: setting.degree };
+        let asked = ForeignClusterer::try_from(cell.setup(plan).recipe.make(factory)?)?;
+        let host = ComponentHost::sealed(factory, about);
+        let bytes = asked.memory(shape, &Services { host: &host, seed: 0, threads: 1, memory: setting.memory })?;
+        // Small pieces of work are better done beside one another than each by several threads, as far as memory goes.
+        let fit = setting.memory.checked_div(bytes).map_or(usize::MAX, |fit| fit as usize);
+        let workers = setting.threads.min(fit).clamp(1, PIECES);
+        let work = Work {
+            plan,
+            factory,
+            cell,
+            about,
+            of,
+            threads: (setting.threads / workers).max(1),
+            memory: setting.memory / workers as u64,
+        };
+        let mut splits = in_parallel(PIECES, workers, |at| {
+            let seed = seed("split", at);
+            let [left, right] = match at < SPLITS {
+                true => pool.halves(seed),
+                false => {
+                    let [left, right] = pool.halves(seed);
+                    [
+                        left.evenly_spread(derive_seed(seed, &["left"])),
+                        right.evenly_spread(derive_seed(seed, &["right"])),
+                    ]
+                }
+            };
+            let split = work.split(&left, &right, seed);
+            advance();
+            split
+        })?;
+        job.require_intact(cell, about)?;
+        let references = splits.split_off(SPLITS);
+        Ok(Stability { splits, references })
+    })
+}
+
+/// What all halves have in common.
+struct Work<'a> {
+    plan: &'a Plan,
+    factory: &'a Factory,
+    cell: Cell,
+    about: &'a str,
+    /// The setting; its examples do not count.
+    of: Task<'a>,
+    threads: usize,
+    memory: u64,
+}
+
+impl Work<'_> {
+    fn split(&self, left: &Pool, right: &Pool, seed: u64) -> Result<Split> {
+        let halves = [left.task(&self.of), right.task(&self.of)];
+        let mut found = Vec::new();
+        for (task, name) in halves.iter().zip(["left", "right"]) {
+            found.push(self.cluster(task, derive_seed(seed, &[name]))?);
+        }
+        let [(left, by_left), (right, by_right)] = &found[..] else {
+            return Err(Error::new("there are two halves"));
+        };
+        let [task_left, task_right] = &halves;
+        let (crossed_left, far_left) = by_right.label(task_left);
+        let (crossed_right, far_right) = by_left.label(task_right);
+        // Of all examples: as the left half has it, and as the right half has it.
+        let joined = |first: &Sets, second: &Sets| first.iter().chain(second.iter()).collect::<Sets>();
+        let agreement =
+            agreement(&joined(&left.assignments, &crossed_right), &joined(&crossed_left, &right.assignments));
+        let clusters = |clustering: &Clustering| {
+            clustering
+                .assignments
+                .iter()
+                .filter(|set| !set.is_empty())
+                .collect::<std::collections::HashSet<_>>()
+                .len()
+        };
+        Ok(Split {
+            agreement,
+            held_out: (far_left + far_right) / 2.0,
+            within: (by_left.label(task_left).1 + by_right.label(task_right).1) / 2.0,
+            spread: (spread(task_left, task_right) + spread(task_right, task_left)) / 2.0,
+            clusters: (clusters(left) + clusters(right)) as f64 / 2.0,
+        })
+    }
+
+    fn cluster(&self, task: &Task<'_>, seed: u64) -> Result<(Clustering, Representatives)> {
+        let setup = self.cell.setup(self.plan);
+        let host = ComponentHost::sealed(self.factory, self.about);
+        let services = Services { host: &host, seed, threads: self.threads, memory: self.memory };
+        let instance = ForeignClusterer::try_from(setup.recipe.make(self.factory)?)?;
+        let bytes = instance.memory(task.shape(), &services)?;
+        services.require_memory(bytes, "see --memory, and the component's parameters")?;
+        let clustering = match setup.streams {
+            true => instance.cluster_stream(&task.stream(), &services)?,
+            false => instance.cluster(task, &services)?,
+        };
+        let representatives = Representatives::of(task, &clustering, &services)?;
+        Ok((clustering, representatives))
+    }
+}
+
+/// Mean squared distance of points to the mean of others.
+fn spread(task: &Task<'_>, others: &Task<'_>) -> f64 {
+    let dim = task.embeddings.dim();
+    let mut sums = vec![0.0; dim];
+    for point in others.points().chunks_exact(dim) {
+        sums.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let count = others.embeddings.len() as f64;
+    let mut mean: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
+    task.space.enter(&mut mean, dim);
+    let points = task.points();
+    points.chunks_exact(dim).map(|point| squared(point, &mean)).sum::<f64>() / task.embeddings.len() as f64
+}
+
+/// Does numbered pieces of work on several threads; what came of them in their order, or the error of the first that
+/// failed.
+fn in_parallel<T: Send>(
+    pieces: usize,
+    workers: usize,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let done: Vec<Mutex<Option<Result<T>>>> = (0..pieces).map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(place) = done.get(at) else { break };
+                    let result = work(at);
+                    let failed = result.is_err();
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    if failed {
+                        // Nobody starts anything more; what comes before this piece has been started.
+                        next.store(pieces, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    done.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}

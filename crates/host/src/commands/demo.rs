@@ -1,0 +1,173 @@
+//! `compflow demo`: a bundled example, from nothing to an open report.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use compflow_engine::files::plain;
+
+use super::{print, report, run};
+use crate::cli::{DemoArgs, DemoName, PipelineArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// An example: what it is about, its files, and what is special in its report.
+struct Demo {
+    about: &'static str,
+    /// What the pipeline calls its data.
+    data: &'static str,
+    files: &'static [(&'static str, &'static [u8])],
+    look: &'static str,
+}
+
+const DIGITS: Demo = Demo {
+    about: "150 images of 8×8 pixels a trial: one handwritten digit, or two drawn over one another",
+    data: "images",
+    files: &[
+        ("pipeline.toml", include_bytes!("../../demo/digits.toml")),
+        ("digits.parquet", include_bytes!("../../../../data/digits/d2_n150_test.parquet")),
+    ],
+    look: "Images are hard: no network has prepared them, and a 1 hides in most other digits",
+};
+
+const SPEECH: Demo = Demo {
+    about: "150 recordings of two seconds a trial: one person speaks, or two at once",
+    data: "recordings",
+    files: &[
+        ("pipeline.toml", include_bytes!("../../demo/speech.toml")),
+        ("speech.parquet", include_bytes!("../../../../data/speech/d2_n150_test.parquet")),
+        ("g.safetensors", include_bytes!("../../../../data/speech/g.safetensors")),
+    ],
+    look: "Voices are easy: their embedding was trained together with the composer, on other people",
+};
+
+const TOPICS: Demo = Demo {
+    about: "150 made-up documents a trial: about one topic, or about two",
+    data: "documents",
+    files: &[
+        ("pipeline.toml", include_bytes!("../../demo/topics.toml")),
+        ("topics.parquet", include_bytes!("../../../../data/topics/d2_n150_test.parquet")),
+    ],
+    look: "Topics need no trained composer: the vector of two texts is nearly the sum of both",
+};
+
+/// Runs the command.
+///
+/// # Errors
+/// If the folder has other files in the place of the example's, or the run fails.
+pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> {
+    let demo = match args.name {
+        DemoName::Digits => DIGITS,
+        DemoName::Speech => SPEECH,
+        DemoName::Topics => TOPICS,
+    };
+    let folder = args.out.clone().unwrap_or_else(|| Path::new("compflow-demo").join(args.name.name()));
+    write(&folder, demo.files)?;
+    let (pipeline, results) = (folder.join("pipeline.toml"), folder.join("results"));
+    print(&format!("{}\n\n", demo.about))?;
+    let run_args = RunArgs {
+        pipeline: PipelineArgs { file: pipeline.clone(), out: Some(results.clone()), ..PipelineArgs::default() },
+        fresh: false,
+        strict: false,
+        format: Format::Table,
+        quiet: false,
+    };
+    run::run(plugins, &run_args)?;
+    let page = report::write_page(&results, plugins)?;
+    print(&guide(&demo, &pipeline, &results, &page))?;
+    if args.open { open(&page) } else { Ok(0) }
+}
+
+/// Writes the example's files. Those that are there already must be the same: somebody may have worked on them.
+fn write(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
+    let unwritable =
+        |path: &Path, error: &std::io::Error| Failure::run(format!("{}: {}", path.display(), plain(error)));
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    for (name, content) in files {
+        let path = folder.join(name);
+        if path.exists() {
+            let same = std::fs::read(&path).is_ok_and(|found| found == *content);
+            if !same {
+                return Err(Failure::request(format!(
+                    "{} is there and is not the demo's own; choose another folder with --out, or run it with \
+                     compflow run",
+                    path.display()
+                )));
+            }
+        }
+    }
+    for (name, content) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, content).map_err(|error| unwritable(&path, &error))?;
+    }
+    Ok(())
+}
+
+/// What to look at, and how to go on.
+fn guide(demo: &Demo, pipeline: &Path, results: &Path, page: &Path) -> String {
+    let Demo { look, data, .. } = demo;
+    let (pipeline, results, page) = (pipeline.display(), results.display(), page.display());
+    format!(
+        "
+The report: {page}
+What to look at in it:
+  1. Scores: acri is agreement with the true sets, corrected for chance: 0 is guessing, 100 is all right. k-means, which knows no
+     unions, stays far below the methods that look for them; the t-tests say whether a difference is more than luck.
+  2. Scores: union_precision says how often what is called a union is that union, union_recall how many of them are
+     found. {look}.
+  3. One trial, “Where the points lie”: circles are single things and plusses unions, in the colours of their two members. Compare
+     each method with the truth, which is the first.
+  4. One trial, “Which singletons make which cluster”: left what was found, right what it makes; ✓ marks unions that are right.
+  5. One trial, “True sets against inferred sets”: what is dark on the diagonal is right, what is beside it is mixed up.
+
+Next:
+  compflow run {pipeline} --out {results} --set clusterer.CKM.k=6
+      what CKM makes of it if it looks for six
+  compflow report {results} --cell {data}/3
+      the figures of another trial
+  compflow inspect ckm
+      what a method does, and its parameters
+  compflow init YOUR.parquet
+      the same for your own embeddings
+"
+    )
+}
+
+/// Shows the page in the user's browser, if there is a display to show it on.
+fn open(page: &Path) -> Result<i32, Failure> {
+    let mac = cfg!(target_os = "macos");
+    let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if !mac && !display {
+        return Err(Failure::run(format!("there is no display to open {} on", page.display())));
+    }
+    let viewer = if mac { "open" } else { "xdg-open" };
+    let opened = Command::new(viewer).arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match opened {
+        Ok(status) if status.success() => Ok(0),
+        _ => Err(Failure::run(format!("{viewer} could not open {}", page.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundled_files_stay_small() {
+        let files = [DIGITS, SPEECH, TOPICS].into_iter().flat_map(|demo| demo.files);
+        let bytes: usize = files.map(|(_, content)| content.len()).sum();
+        assert!(bytes < 1 << 20, "{bytes} bytes are in the executable");
+    }
+
+    #[test]
+    fn what_the_user_changed_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &[("a.toml", b"a"), ("b.toml", b"b")]).unwrap();
+        write(folder.path(), &[("a.toml", b"a"), ("b.toml", b"b")]).unwrap();
+        std::fs::write(folder.path().join("b.toml"), b"mine").unwrap();
+        std::fs::remove_file(folder.path().join("a.toml")).unwrap();
+        let error = write(folder.path(), &[("a.toml", b"a"), ("b.toml", b"b")]).unwrap_err().to_string();
+        assert!(error.contains("b.toml is there and is not the demo's own"), "{error}");
+        assert_eq!(std::fs::read(folder.path().join("b.toml")).unwrap(), b"mine");
+        assert!(!folder.path().join("a.toml").exists(), "nothing was written");
+    }
+}

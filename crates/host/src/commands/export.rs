@@ -1,0 +1,112 @@
+//! `compflow export`: what a run has found, as other tools read it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use compflow_engine::data::{Ids, Segment, Trial};
+use compflow_engine::files::{plain, write_whole};
+use compflow_engine::pipeline::keys::SEGMENT_KEYS;
+use compflow_engine::results::{self, RecordedRun};
+use compflow_engine::{Cancel, Results};
+
+use super::{plugins, print, variables};
+use crate::cli::RttmArgs;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Sets in the order of the examples, and names of their members.
+type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
+
+/// Runs `export rttm`.
+///
+/// # Errors
+/// If it is not clear what is meant, the data does not say where in recordings the examples are, or is gone.
+pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure> {
+    let run = Results::open(&args.folder)?;
+    let data = the_one("data", run.data(), args.data.as_deref())?;
+    let clusterer = the_one("clusterer", run.clusterers(), args.clusterer.as_deref())?;
+    let folders = plugins::search_path(plugins)?;
+    let recorded = RecordedRun::new(&run.record, &folders, variables(), &Terminal::shared(true), &Cancel::new());
+    let dataset = recorded.data(data)?;
+    let wanted = |trial: &&Trial| args.trial.is_none_or(|number| trial.number == number);
+    let trials: Vec<&Trial> = dataset.trials.iter().filter(wanted).collect();
+    if let (Some(number), []) = (args.trial, &trials[..]) {
+        return Err(Failure::request(format!("data `{data}` has no trial {number}")));
+    }
+    let mut recordings: HashMap<String, u32> = HashMap::new();
+    let mut names: HashMap<u32, BTreeMap<u32, String>> = HashMap::new();
+    let mut found: Vec<(Segment, Vec<u32>)> = Vec::new();
+    for trial in trials {
+        let lacks = |name: &&&str| trial.columns.iter().all(|(known, _)| known != **name);
+        if let Some(name) = SEGMENT_KEYS.iter().find(lacks) {
+            let keys = "`columns = { …, file = …, start = …, end = … }`";
+            let text =
+                format!("data `{data}` has no `{name}`: name the columns of its segments and run again, {keys}");
+            return Err(Failure::request(text));
+        }
+        let segments = trial.segments()?;
+        for segment in &segments {
+            let first = *recordings.entry(segment.file.clone()).or_insert(trial.number);
+            if first != trial.number {
+                return Err(Failure::request(format!(
+                    "`{}` is in the trials {first} and {}: choose one with --trial",
+                    segment.file, trial.number
+                )));
+            }
+        }
+        let (sets, called) = sets_of(&run, data, trial, clusterer)?;
+        names.insert(trial.number, called);
+        found.extend(segments.into_iter().zip(sets));
+    }
+    // Seeds have names; they are of one trial, and so is a recording.
+    let speaker = |file: &str, cluster: u32| {
+        let called = recordings.get(file).and_then(|trial| names.get(trial)?.get(&cluster));
+        called.map_or_else(|| format!("speaker{cluster}"), |name| name.replace(char::is_whitespace, "_"))
+    };
+    let text = results::rttm(found.iter().map(|(segment, set)| (segment, &set[..])), speaker)?;
+    if args.out == Path::new("-") {
+        return print(&text);
+    }
+    write_whole(&args.out, false, |file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::run(format!("{} cannot be written: {}", args.out.display(), plain(&error))))?;
+    Ok(0)
+}
+
+/// The set that a clusterer gave to every example of a trial, and what clusters are called, if they have names.
+fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<Found, Failure> {
+    let number = trial.number;
+    let assignments = run.assignments(data, number)?;
+    let Some(assigned) = assignments.iter().find(|assigned| assigned.clusterer == clusterer) else {
+        let mut cells = run.runs_of(data, clusterer).filter(|cell| cell.trial == number);
+        let why = cells.find_map(|cell| cell.error.clone()).map_or_else(String::new, |why| format!(": {why}"));
+        return Err(Failure::request(format!(
+            "`{clusterer}` has found nothing in trial {number} of `{data}`{why}"
+        )));
+    };
+    let sets: HashMap<&str, &[u32]> = assigned.ids.iter().map(String::as_str).zip(assigned.sets.iter()).collect();
+    let ids: Vec<String> = match &trial.ids {
+        Ids::Numbers(ids) => ids.iter().map(ToString::to_string).collect(),
+        Ids::Texts(ids) => ids.clone(),
+    };
+    let set = |id: &String| {
+        let set = sets.get(id.as_str()).map(|set| set.to_vec());
+        set.ok_or_else(|| Failure::request(format!("the run has no example {id} in trial {number} of `{data}`")))
+    };
+    let sets = ids.iter().map(set).collect::<Result<_, _>>()?;
+    Ok((sets, assigned.names.clone()))
+}
+
+/// The one that is meant.
+fn the_one<'a>(what: &str, known: Vec<&'a str>, named: Option<&str>) -> Result<&'a str, Failure> {
+    let list = || known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match (named, &known[..]) {
+        (Some(named), _) => known
+            .iter()
+            .find(|name| **name == named)
+            .copied()
+            .ok_or_else(|| Failure::request(format!("the run has no {what} `{named}`; it has {}", list()))),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Failure::request(format!("choose one with --{what}: the run has {}", list()))),
+    }
+}

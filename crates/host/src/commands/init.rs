@@ -1,0 +1,64 @@
+//! `compflow init`: looks at data and writes a commented pipeline for it.
+
+mod columns;
+mod found;
+mod judge;
+mod text;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use compflow_engine::Cancel;
+use compflow_engine::data::Survey;
+use compflow_engine::files::{plain, write_whole};
+
+use self::found::Found;
+use self::judge::judge;
+use super::{plugins, print};
+use crate::cli::InitArgs;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Runs the command.
+///
+/// # Errors
+/// If data cannot be read, it is not clear which columns are meant, or the pipeline is there already.
+pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> {
+    let out = args.out.display();
+    if args.out.exists() && !args.force {
+        return Err(Failure::request(format!(
+            "{out} is there already; --force overwrites it, --out names another"
+        )));
+    }
+    let folder = match args.out.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let folder = folder
+        .canonicalize()
+        .map_err(|_| Failure::request(format!("{out}: there is no folder {}", folder.display())))?;
+    let registry = plugins::registry(plugins)?;
+    let survey = Survey::new(&registry, &folder, &Terminal::shared(false), &Cancel::new());
+    let mut found: Vec<Found> = Vec::new();
+    for data in &args.data {
+        let mut next = Found::look(&survey, data, &folder, args)?;
+        while found.iter().any(|other| other.name == next.name) {
+            next.name += "-2";
+        }
+        found.push(next);
+    }
+    let judgement = judge(&found);
+    let pipeline = text::pipeline(&found, judgement.as_ref());
+    write_whole(&args.out, false, |file| file.write_all(pipeline.as_bytes()))
+        .map_err(|error| Failure::run(format!("{out}: {}", plain(&error))))?;
+    let mut said: String = found.iter().map(Found::summary).collect();
+    if let Some(judgement) = &judgement {
+        said += &format!("{}\n", judgement.summary());
+    }
+    for note in found.iter().flat_map(|found| &found.notes) {
+        said += &format!("note: {note}\n");
+    }
+    print(&format!(
+        "{said}\n{out} is written, with comments on what was chosen and why. Next:\n  compflow run {out}\n"
+    ))
+}

@@ -1,0 +1,299 @@
+//! What is in a file: columns, sizes, lengths of vectors, labels.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+
+use compflow_engine::data::{Dataset, Source, Survey, Trial, loader_of, matching_files};
+use compflow_engine::files::plain;
+
+use super::columns::{Chosen, choose};
+use crate::cli::InitArgs;
+use crate::failure::Failure;
+
+/// So many numbers of the embeddings are looked at.
+const NUMBERS_READ: usize = 50_000_000;
+
+/// A data set, as far as it was looked at.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: String,
+    /// As the user called it.
+    given: String,
+    /// From the pipeline's folder, with `/` between folders.
+    pub(super) path: String,
+    pub(super) loader: &'static str,
+    /// Where the labels of an npy file are.
+    pub(super) labels_file: Option<String>,
+    pub(super) columns: Chosen,
+    /// How many rows, if all were seen or the file says so.
+    rows: Option<u64>,
+    /// Its first rows.
+    pub(super) data: Dataset,
+    pub(super) notes: Vec<String>,
+    /// Safetensors files beside the data, from the pipeline's folder: one may be a composer's weights.
+    pub(super) weights: Vec<String>,
+}
+
+/// What the labels of a data set are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LabelCounts {
+    /// Most members of a set.
+    pub(super) largest: usize,
+    /// Most classes in a trial.
+    pub(super) classes: usize,
+    /// Most different sets in a trial, the empty one left out.
+    pub(super) sets: usize,
+    /// Whether some examples are in no class.
+    pub(super) empty: bool,
+}
+
+/// Lengths of vectors: 5 % are shorter than the first, 5 % longer than the second.
+pub(super) type Lengths = (f64, f64);
+
+impl Found {
+    /// Looks at a file, or at the first of those that a pattern stands for.
+    pub(super) fn look(survey: &Survey, given: &str, folder: &Path, args: &InitArgs) -> Result<Self, Failure> {
+        let fail = |text: String| Failure::request(format!("{given}: {text}"));
+        let files = matching_files(given)?;
+        let several = files.len() > 1 || files.first().is_none_or(|file| file != Path::new(given));
+        let file = files.first().ok_or_else(|| fail("there is no such file".to_owned()))?;
+        let path = file.canonicalize().map_err(|error| fail(plain(&error)))?;
+        if path.is_dir() {
+            return Err(fail("is a folder; give a file, or a pattern such as 'FOLDER/*.parquet'".to_owned()));
+        }
+        let loader = loader_of(&path).ok_or_else(|| {
+            fail(
+                "init looks at .parquet, .arrow, .feather and .npy files; `compflow plugins` lists other loaders"
+                    .to_owned(),
+            )
+        })?;
+        let relative = relative(&path, folder);
+        let labels_file = (loader == "npy").then(|| labels_beside(&path, &relative)).flatten();
+        let params = match &labels_file {
+            Some(labels) => serde_json::json!({ "labels": labels }),
+            None => serde_json::json!({}),
+        };
+        let source = Source { path: &path, loader, params: &params, about: given };
+        let described = survey.describe(source)?;
+        let truth = args.truth.as_deref();
+        let mut columns = choose(&described, args.embedding.as_deref(), truth).map_err(fail)?;
+        let length = match described.holds(&columns.embedding) {
+            Some(compflow_engine::data::Holds::Vectors(Some(length))) => length,
+            _ => 512,
+        };
+        let limit = (NUMBERS_READ / length.max(1)).max(1000);
+        let (data, mut notes) = read(survey, source, &mut columns, limit)?;
+        notes.splice(0..0, std::mem::take(&mut columns.notes));
+        if let Some(text) = data.classes.iter().find(|name| name.contains([',', ';', '|'])) {
+            notes.push(format!(
+                "`{text}` is taken for one label; if it is several, put lists in the place of strings"
+            ));
+        }
+        let seen: usize = data.trials.iter().map(Trial::size).sum();
+        let rows = if several { None } else { described.rows.or((seen < limit).then_some(seen as u64)) };
+        let (stem, relative) = if several {
+            // The pattern, in the place of the file's name.
+            let pattern = Path::new(given).file_name().map(|name| name.to_string_lossy().into_owned());
+            let pattern = pattern.unwrap_or_default();
+            let parent = Path::new(given).parent().filter(|parent| *parent != Path::new(""));
+            let stem =
+                pattern.split(['*', '?', '[']).next().unwrap_or_default().trim_matches(['-', '_', '.']).to_owned();
+            let within = match parent {
+                // Patterns of folders are left as they are.
+                Some(parent) if !parent.is_dir() => std::path::absolute(given).unwrap_or_default(),
+                parent => parent.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default().join(&pattern),
+            };
+            (stem, self::relative(&within, folder))
+        } else {
+            (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), relative)
+        };
+        let name = if stem.is_empty() { "data".to_owned() } else { stem };
+        let weights = weights_beside(&path, folder);
+        Ok(Self {
+            name,
+            given: given.to_owned(),
+            path: relative,
+            loader,
+            labels_file,
+            columns,
+            rows,
+            data,
+            notes,
+            weights,
+        })
+    }
+
+    /// Most examples of a trial.
+    pub(super) fn n(&self) -> usize {
+        let seen = self.data.trials.iter().map(Trial::size).max().unwrap_or(0);
+        match (self.rows, &self.columns.trial) {
+            (Some(rows), None) => usize::try_from(rows).unwrap_or(usize::MAX).max(seen),
+            _ => seen,
+        }
+    }
+
+    pub(super) fn labels(&self) -> Option<LabelCounts> {
+        let mut counts = LabelCounts { largest: 0, classes: 0, sets: 0, empty: false };
+        for trial in &self.data.trials {
+            let truth = trial.truth.as_ref()?;
+            let sets: BTreeSet<&[u32]> = truth.iter().collect();
+            let classes: BTreeSet<u32> = sets.iter().flat_map(|set| set.iter().copied()).collect();
+            counts.largest = counts.largest.max(sets.iter().map(|set| set.len()).max().unwrap_or(0));
+            counts.classes = counts.classes.max(classes.len());
+            counts.sets = counts.sets.max(sets.iter().filter(|set| !set.is_empty()).count());
+            counts.empty |= sets.iter().any(|set| set.is_empty());
+        }
+        Some(counts)
+    }
+
+    pub(super) fn lengths(&self) -> Lengths {
+        let rows = self.data.trials.iter().flat_map(|trial| trial.embeddings.chunks_exact(self.data.dim.max(1)));
+        let square = |row: &[f32]| row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+        let mut lengths: Vec<f64> = rows.map(|row| square(row).sqrt()).collect();
+        lengths.sort_by(f64::total_cmp);
+        let at = |share: f64| lengths.get((share * (lengths.len().max(1) - 1) as f64) as usize).copied();
+        (at(0.05).unwrap_or(0.0), at(0.95).unwrap_or(0.0))
+    }
+
+    /// What was found, as a line.
+    pub(super) fn summary(&self) -> String {
+        format!("{}: found {}\n", self.given, self.facts())
+    }
+
+    /// What was found: rows, trials, labels and lengths.
+    pub(super) fn facts(&self) -> String {
+        let seen: usize = self.data.trials.iter().map(Trial::size).sum();
+        let mut parts = Vec::new();
+        match self.rows {
+            Some(rows) if rows > seen as u64 => {
+                parts.push(format!("{rows} rows × {}, of which the first {seen} were looked at", self.data.dim));
+            }
+            Some(rows) => parts.push(format!("{rows} rows × {}", self.data.dim)),
+            None => parts.push(format!("{seen} rows × {} looked at", self.data.dim)),
+        }
+        if self.columns.trial.is_some() {
+            let count = self.data.trials.len();
+            let sizes: BTreeSet<usize> = self.data.trials.iter().map(Trial::size).collect();
+            let sizes = match (sizes.first(), sizes.last()) {
+                (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+                (Some(size), _) => size.to_string(),
+                _ => String::new(),
+            };
+            parts.push(format!("{count} trial{} of {sizes}", if count == 1 { "" } else { "s" }));
+        }
+        parts.push(match self.labels() {
+            None => "no labels".to_owned(),
+            Some(counts) => {
+                let column = self.columns.truth.as_deref().unwrap_or_default();
+                let all = self.data.classes.len();
+                let of = if counts.classes == all {
+                    format!("{all} classes")
+                } else {
+                    format!("{all} classes, at most {} of them in a trial", counts.classes)
+                };
+                match counts.largest {
+                    0 | 1 => format!("`{column}` has one label each, of {of}"),
+                    largest => format!("`{column}` has up to {largest} labels each, of {of}"),
+                }
+            }
+        });
+        let (short, long) = self.lengths();
+        parts.push(format!("most vectors are {} to {} long", number(short), number(long)));
+        parts.join(", ")
+    }
+}
+
+/// Three digits.
+pub(super) fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize };
+    format!("{value:.digits$}")
+}
+
+/// Reads the first rows. Columns that are no use in a pipeline are left out, with a note on why.
+fn read(
+    survey: &Survey,
+    source: Source<'_>,
+    chosen: &mut Chosen,
+    limit: usize,
+) -> Result<(Dataset, Vec<String>), Failure> {
+    let mut notes = Vec::new();
+    loop {
+        let columns = [
+            ("embedding", Some(chosen.embedding.as_str())),
+            ("truth", chosen.truth.as_deref()),
+            ("trial", chosen.trial.as_deref()),
+            ("id", chosen.id.as_deref()),
+        ];
+        let columns: Vec<(&str, &str)> =
+            columns.into_iter().filter_map(|(name, column)| Some((name, column?))).collect();
+        let error = match survey.read(source, &columns, limit) {
+            Ok(data) => return Ok((data, notes)),
+            Err(error) => error,
+        };
+        let text = error.to_string();
+        let wrong = [
+            (&["the trial"][..], &mut chosen.trial),
+            (&["the truth"], &mut chosen.truth),
+            (&["the id", "the same id"], &mut chosen.id),
+        ];
+        let about = |words: &[&str]| words.iter().any(|words| text.contains(words));
+        let left_out = wrong.into_iter().find_map(|(words, column)| about(words).then(|| column.take())?);
+        match left_out {
+            Some(column) => notes.push(format!("the column `{column}` is left out: {text}")),
+            None => return Err(error),
+        }
+    }
+}
+
+/// The way from a folder to a file, both without links in them.
+fn relative(file: &Path, folder: &Path) -> String {
+    let common = file.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
+    // Another drive has nothing in common.
+    if common == 0 {
+        return file.display().to_string();
+    }
+    let up = folder.components().skip(common).map(|_| "..".to_owned());
+    let down = file.components().skip(common).map(|part| match part {
+        Component::Normal(name) => name.to_string_lossy().into_owned(),
+        other => other.as_os_str().to_string_lossy().into_owned(),
+    });
+    up.chain(down).collect::<Vec<_>>().join("/")
+}
+
+/// The labels of an npy file, if they lie beside it under a usual name, as the loader's parameter has it.
+fn labels_beside(path: &Path, relative: &str) -> Option<String> {
+    let stem = path.file_stem()?.to_string_lossy();
+    let ending = ["-labels.npy", "_labels.npy", ".labels.npy"]
+        .into_iter()
+        .find(|ending| path.with_file_name(format!("{stem}{ending}")).is_file())?;
+    let folder = relative.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    Some(format!("{folder}{{stem}}{ending}"))
+}
+
+fn weights_beside(path: &Path, folder: &Path) -> Vec<String> {
+    let entries = path.parent().and_then(|parent| std::fs::read_dir(parent).ok());
+    let files = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<String> = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "safetensors"))
+        .map(|file| relative(&file, folder))
+        .collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_a_file_is_relative() {
+        let way = |file: &str, folder: &str| relative(Path::new(file), Path::new(folder));
+        assert_eq!(way("/a/b/c.parquet", "/a/b"), "c.parquet");
+        assert_eq!(way("/a/data/c.parquet", "/a/b/d"), "../../data/c.parquet");
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!([0.0, 0.01234, 1.0, 73.566, 1234.5].map(number), ["0", "0.0123", "1.00", "73.6", "1234"]);
+    }
+}

@@ -1,0 +1,283 @@
+//! The pipeline that is written: what was found, and what follows from it, each with the reason beside it.
+
+use super::found::{Found, LabelCounts, Lengths, number};
+use super::judge::Judgement;
+
+/// The number of singletons where no labels say it and something needs a number.
+const K_WITHOUT_LABELS: usize = 5;
+/// Halves of fewer examples say little about how many singletons there are.
+const FEW: usize = 40;
+/// Beyond this many examples methods are left out that compare all with all.
+const MANY: usize = 20_000;
+/// Beyond this many examples `cap` looks at some for its unions.
+const SOME: usize = 500;
+/// Unions are not predicted if fewer are near their prediction.
+const HELD: f64 = 0.5;
+
+/// What holds for all data sets together.
+struct Facts {
+    labels: Option<LabelCounts>,
+    lengths: Lengths,
+    /// Most examples of a trial.
+    n: usize,
+    degree: usize,
+    /// Singletons, and sets of up to `degree` of them.
+    k: usize,
+    sets: usize,
+    /// Whether the number is left to the data.
+    auto: bool,
+}
+
+impl Facts {
+    fn new(found: &[Found]) -> Self {
+        let all: Option<Vec<LabelCounts>> = found.iter().map(Found::labels).collect();
+        let labels = all.and_then(|all| {
+            all.into_iter().reduce(|a, b| LabelCounts {
+                largest: a.largest.max(b.largest),
+                classes: a.classes.max(b.classes),
+                sets: a.sets.max(b.sets),
+                empty: a.empty || b.empty,
+            })
+        });
+        let lengths = found.iter().map(Found::lengths);
+        let lengths = lengths.fold((f64::INFINITY, 0.0), |a: Lengths, b| (a.0.min(b.0), a.1.max(b.1)));
+        let n = found.iter().map(Found::n).max().unwrap_or(0);
+        // No method can find more clusters than there are examples.
+        let fewest =
+            found.iter().flat_map(|found| found.data.trials.iter().map(compflow_engine::data::Trial::size)).min();
+        let at_most = |count: usize, share: usize| count.min(fewest.unwrap_or(0) / share).max(1);
+        let (degree, k, sets) = match labels {
+            Some(counts) => (counts.largest.max(1), counts.classes, counts.sets),
+            None => (2, at_most(K_WITHOUT_LABELS, 6), 0),
+        };
+        let sets = if labels.is_some() { sets } else { k + k * (k - 1) / 2 };
+        let auto = labels.is_none() && fewest.is_some_and(|fewest| fewest >= FEW);
+        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1), auto }
+    }
+}
+
+/// A string as TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// Breaks a comment into lines.
+fn comment(text: &str) -> String {
+    const WIDTH: usize = 118;
+    let mut lines = vec!["#".to_owned()];
+    for word in text.split_whitespace() {
+        if let Some(line) = lines.last_mut()
+            && line.chars().count() + word.chars().count() < WIDTH
+        {
+            *line += &format!(" {word}");
+        } else {
+            lines.push(format!("# {word}"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The whole file.
+pub(super) fn pipeline(found: &[Found], judgement: Option<&Judgement>) -> String {
+    let facts = Facts::new(found);
+    let name = found.first().map_or("data", |found| found.name.as_str());
+    let mut text = comment(
+        "Written by compflow init. `compflow run` runs it, `compflow check` says what is wrong with it, `compflow inspect \
+         NAME` explains a component and all its parameters.",
+    );
+    text += &format!("name   = {}\nseed   = 1\n", quoted(name));
+    text += &degree(&facts);
+    text += &space_and_composer(&facts, judgement, found);
+    text.extend(found.iter().map(data));
+    text += &clusterers(&facts);
+    text += &evaluators(&facts);
+    text
+}
+
+fn degree(facts: &Facts) -> String {
+    let reason = match (facts.labels, facts.degree) {
+        (None, _) => "The largest union that is looked for; a guess, as there are no labels".to_owned(),
+        (Some(_), 1) => "Every example has one label; 2 would look for unions".to_owned(),
+        (Some(_), degree) => {
+            format!("The largest union that is looked for: no example has more than {degree} labels")
+        }
+    };
+    format!("{}degree = {}\n\n", comment(&reason), facts.degree)
+}
+
+fn space_and_composer(facts: &Facts, judgement: Option<&Judgement>, found: &[Found]) -> String {
+    let (short, long) = facts.lengths;
+    let lengths = format!("{} to {}", number(short), number(long));
+    let of_length_one = (short - 1.0).abs() < 1e-3 && (long - 1.0).abs() < 1e-3;
+    let differ = long > 3.0 * short;
+    let best = judgement.map(Judgement::best);
+    let normalize = match best {
+        Some(best) => best.normalize,
+        None if facts.degree > 1 || of_length_one || differ => "l2",
+        None => "none",
+    };
+    let lengths = if of_length_one {
+        "All vectors have length 1, so only directions count.".to_owned()
+    } else if differ {
+        format!(
+            "Most vectors are {lengths} long, which differs a lot: \"l2\" compares directions alone, \"none\" lengths, too."
+        )
+    } else {
+        format!("Most vectors are {lengths} long: \"l2\" compares directions alone, \"none\" lengths, too.")
+    };
+    let why = match best {
+        Some(_) => "Unions are predicted better in this space than in the other.",
+        None if facts.degree > 1 => "Without labelled unions to judge by, directions are the safer choice.",
+        None => "",
+    };
+    let mut text = comment(&format!("{lengths} {why}"));
+    text += &format!("space  = {{ normalize = {}, distance = \"sqeuclidean\" }}\n\n", quoted(normalize));
+    if facts.degree == 1 {
+        return text;
+    }
+    let mut reason = "Where the union of two things lies, given where the two lie. ".to_owned();
+    reason += &match (judgement, best) {
+        (Some(judgement), Some(best)) if best.share < HELD => format!(
+            "None of the simple ones predicts well here ({}), so what looks for unions may find little; `compflow fit-composer` \
+             learns one from labelled data.",
+            judgement.summary()
+        ),
+        (Some(judgement), _) => format!(
+            "Judged by the labels: {}. `compflow fit-composer` learns one from labelled data, which may be better.",
+            judgement.summary()
+        ),
+        (None, _) => "`sum` is a guess; `max` suits what covers one another. `compflow fit-composer` finds out, and learns one, \
+                      from some labelled examples."
+            .to_owned(),
+    };
+    text += &comment(&reason);
+    text += &format!("[composer]\nuse = {}\n", quoted(best.map_or("sum", |best| best.composer)));
+    if let Some(weights) = found.iter().flat_map(|found| &found.weights).next() {
+        text += &comment(&format!("{weights} lies beside the data. If it is a learnt composer, take it instead:"));
+        text += &format!("# use    = \"bilinear\"\n# params = {{ weights = {} }}\n", quoted(weights));
+    }
+    text + "\n"
+}
+
+fn data(found: &Found) -> String {
+    let columns = [
+        ("embedding", Some(&found.columns.embedding)),
+        ("truth", found.columns.truth.as_ref()),
+        ("trial", found.columns.trial.as_ref()),
+        ("id", found.columns.id.as_ref()),
+    ];
+    let columns: Vec<String> =
+        columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", quoted(column?)))).collect();
+    let mut text = comment(&format!("Found {}.", found.facts()));
+    text += &format!(
+        "[[data]]\nname    = {}\nloader  = {}\npath    = {}\ncolumns = {{ {} }}\n",
+        quoted(&found.name),
+        quoted(found.loader),
+        quoted(&found.path),
+        columns.join(", ")
+    );
+    if let Some(labels) = &found.labels_file {
+        text += &format!("params  = {{ labels = {} }}\n", quoted(labels));
+    }
+    text + "\n"
+}
+
+fn clusterer(about: &str, name: &str, component: &str, params: &str) -> String {
+    let about = if about.is_empty() { String::new() } else { comment(about) };
+    format!(
+        "{about}[[clusterer]]\nname   = {}\nuse    = {}\nparams = {params}\n\n",
+        quoted(name),
+        quoted(component)
+    )
+}
+
+fn clusterers(facts: &Facts) -> String {
+    let Facts { k, sets, n, degree, auto, .. } = *facts;
+    let known = if auto { "\"auto\"".to_owned() } else { k.to_string() };
+    let mut text = comment(&match facts.labels {
+        Some(_) => {
+            format!("How many there are is known from the labels: {k} in a trial, and {sets} different sets.")
+        }
+        None if auto => format!(
+            "Nobody said how many there are. \"auto\" tries 2 to 10 on halves of the data and takes what is found again best, which takes \
+             two hundred times as long as once: write a number where you know it. GCR's base begins with {sets} groups, a guess: as many \
+             sets as {k} things have."
+        ),
+        None => format!(
+            "Nobody said how many there are: {k} is a guess, with the {sets} sets of up to two of them. Try others, as in k = {{ \
+             grid = [3, 4, 5, 6] }}."
+        ),
+    });
+    text += "\n";
+    if degree > 1 {
+        text += &clusterer(
+            "Looks for singletons and their unions at once.",
+            "CKM",
+            "ckm",
+            &format!("{{ k = {known} }}"),
+        );
+        let about = "The same with the clusters' shape and sizes learnt; also says how sure it is.";
+        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {known} }}"));
+        if n <= MANY {
+            let candidates = if n > SOME { ", candidates = 150" } else { "" };
+            // Its own "auto" is a rule and takes no time.
+            let preference = if auto { known.clone() } else { format!("{{ k = {k} }}") };
+            let about = "Finds examples that stand for a singleton, and unions of those.";
+            text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {preference}{candidates} }}"));
+            let about = "Finds groups first, and then which of them lie where the union of others should.";
+            text += &clusterer(
+                about,
+                "GCR",
+                "gcr",
+                &format!("{{ base = {{ use = \"ac\", params = {{ k = {sets} }} }} }}"),
+            );
+        }
+    }
+    let about = if degree > 1 { "Knows nothing of unions: every set is a cluster of its own." } else { "" };
+    let groups = if auto { known } else { sets.to_string() };
+    text += &clusterer(about, "k-means", "kmeans", &format!("{{ k = {groups} }}"));
+    if degree == 1 {
+        text += &clusterer("", "GMM", "gmm", &format!("{{ k = {sets} }}"));
+        if n <= MANY {
+            text += &clusterer("", "AC", "ac", &format!("{{ k = {sets} }}"));
+        }
+    }
+    if n > MANY {
+        text += &comment(&format!(
+            "`ac`, `cap` and `gcr` compare all examples with all others, which takes long for {n}; `cap` has `subset` for that."
+        ));
+        text += "\n";
+    }
+    text
+}
+
+fn evaluators(facts: &Facts) -> String {
+    let (about, names): (&str, &[&str]) = match (facts.labels, facts.degree) {
+        (None, _) => (
+            "Without true sets: how well clusters are apart, and how far examples are from their centres. Neither says what is \
+             true.",
+            &["silhouette", "ssd"],
+        ),
+        (Some(_), 1) => ("Agreement with the labels, corrected for chance.", &["ari", "ami"]),
+        (Some(_), _) => (
+            "Agreement with the true sets: `acri` looks at which sets contain which, `ari` at which are equal, `unions` at how \
+             often what is called a union is one, and how many are found.",
+            &["cri", "ari", "unions"],
+        ),
+    };
+    let names: Vec<String> = names.iter().map(|name| format!("[[evaluator]]\nuse = \"{name}\"\n")).collect();
+    comment(about) + &names.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_broken_into_lines() {
+        let text = comment(&"word ".repeat(60));
+        assert!(
+            text.lines().count() == 3 && text.lines().all(|line| line.starts_with("# word") && line.len() <= 118)
+        );
+    }
+}

@@ -1,0 +1,226 @@
+//! The first minute: a bundled example, and a pipeline for one's own data.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, BooleanArray, Float32Array, StringArray};
+
+use crate::common::{Folder, embeddings, numbers, repository, sets};
+
+#[test]
+fn a_demo_needs_nothing_but_the_command_and_ends_in_a_report() {
+    let folder = Folder::new();
+    let (stdout, _) = folder.run(&["demo"], 0);
+    assert!(stdout.contains("The report: compflow-demo/digits/results/report.html\n"), "{stdout}");
+    assert!(stdout.contains("k-means") && stdout.contains("  5. One trial, "), "{stdout}");
+    let html = std::fs::read_to_string(folder.path("compflow-demo/digits/results/report.html")).unwrap();
+    // What the guide sends people to is there under these names.
+    for heading in [
+        "Scores",
+        "Where the points lie",
+        "Which singletons make which cluster",
+        "True sets against inferred sets",
+    ] {
+        assert!(stdout.contains(heading) && html.contains(heading), "{heading}");
+    }
+    folder.write("compflow-demo/digits/pipeline.toml", "name = \"mine\"\n");
+    let (_, stderr) = folder.run(&["demo"], 2);
+    assert!(stderr.contains("pipeline.toml is there and is not the demo's own"), "{stderr}");
+}
+
+#[test]
+fn the_other_demos_are_right() {
+    let folder = Folder::new();
+    let host = repository().join("crates/host/demo");
+    for name in ["speech", "topics"] {
+        let data = repository().join("data").join(name);
+        let out = folder.write(&format!("{name}/pipeline.toml"), "");
+        std::fs::copy(host.join(format!("{name}.toml")), &out).unwrap();
+        std::fs::copy(data.join("d2_n150_test.parquet"), out.with_file_name(format!("{name}.parquet"))).unwrap();
+        let _ = std::fs::copy(data.join("g.safetensors"), out.with_file_name("g.safetensors"));
+        folder.run(&["check", out.to_str().unwrap()], 0);
+    }
+}
+
+#[test]
+fn init_writes_a_pipeline_for_every_shipped_set_that_is_right() {
+    let folder = Folder::new();
+    let mut files = Vec::new();
+    for name in ["digits", "omniglot", "speech", "topics"] {
+        for entry in std::fs::read_dir(repository().join("data").join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            // One of each kind: the larger ones differ in nothing that matters here.
+            let small = path.to_str().is_some_and(|path| path.contains("n150_test") || path.contains("n250_test"));
+            if small || path.to_str().is_some_and(|path| path.contains("k10")) {
+                files.push((name, path));
+            }
+        }
+    }
+    assert_eq!(files.len(), 8, "{files:?}");
+    for (at, (name, path)) in files.iter().enumerate() {
+        let out = format!("{at}.toml");
+        let (stdout, _) = folder.run(&["init", path.to_str().unwrap(), "--out", &out], 0);
+        let pipeline = std::fs::read_to_string(folder.path(&out)).unwrap();
+        folder.run(&["check", &out], 0);
+        // The images of digits cover one another and texts add up; the others have a composer of their own.
+        for (expected, of) in [("use = \"max\"", "digits"), ("use = \"sum\"", "topics")] {
+            assert!(of != *name || pipeline.contains(expected), "{name}: {pipeline}");
+        }
+        for (expected, of) in [("normalize = \"none\"", "digits"), ("normalize = \"l2\"", "topics")] {
+            assert!(of != *name || pipeline.contains(expected), "{name}: {pipeline}");
+        }
+        let k = if path.to_str().unwrap().contains("k10") { 10 } else { 5 };
+        assert!(pipeline.contains(&format!("params = {{ k = {k} }}")), "{name}: {pipeline}");
+        assert!(stdout.contains("rows × ") && stdout.contains("labels each"), "{stdout}");
+        if *name == "omniglot" {
+            assert!(pipeline.contains("g.safetensors\" }"), "weights beside the data are mentioned: {pipeline}");
+            assert!(pipeline.contains("None of the simple ones predicts well here"), "{pipeline}");
+        }
+    }
+}
+
+#[test]
+fn what_init_writes_runs() {
+    let folder = Folder::new();
+    let topics = repository().join("data/topics/d2_n150_test.parquet");
+    folder.run(&["init", topics.to_str().unwrap()], 0);
+    // One trial of the ten says whether it runs.
+    let args = ["run", "pipeline.toml", "--set", "data.d2_n150_test.where={trial=0}"];
+    let (stdout, stderr) = folder.run(&args, 0);
+    for name in ["CKM", "CGM", "CAP", "GCR", "k-means", "acri", "union_recall"] {
+        assert!(stdout.contains(name), "{name}: {stdout}{stderr}");
+    }
+    let (_, stderr) = folder.run(&["init", topics.to_str().unwrap()], 2);
+    assert!(stderr.contains("pipeline.toml is there already; --force overwrites it"), "{stderr}");
+    folder.run(&["init", topics.to_str().unwrap(), "--force"], 0);
+}
+
+/// Three blobs of ten points, well apart.
+fn blobs() -> ArrayRef {
+    let rows: Vec<Vec<f32>> =
+        (0..30).map(|at| vec![10.0 * (at / 10) as f32 + 0.1 * (at % 10) as f32, 1.0]).collect();
+    embeddings(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn data_without_labels_gets_evaluators_that_need_none() {
+    let folder = Folder::new();
+    folder
+        .write_parquet("a.parquet", vec![("vec", blobs()), ("loud", Arc::new(Float32Array::from(vec![0.5; 30])))]);
+    let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
+    assert!(stdout.starts_with("a.parquet: found 30 rows × 2, no labels, most vectors are "), "{stdout}");
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("columns = { embedding = \"vec\" }") && pipeline.contains("a guess"), "{pipeline}");
+    let (stdout, _) = folder.run(&["run", "pipeline.toml"], 0);
+    assert!(stdout.contains("silhouette") && stdout.contains("CKM"), "{stdout}");
+}
+
+#[test]
+fn single_labels_make_a_pipeline_of_ordinary_methods() {
+    let folder = Folder::new();
+    let names: ArrayRef =
+        Arc::new(StringArray::from((0..30).map(|at| ["x", "y", "y|z"][at / 10]).collect::<Vec<_>>()));
+    folder.write_parquet("a.parquet", vec![("embedding", blobs()), ("Class", names.clone()), ("id", names)]);
+    let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
+    assert!(stdout.contains("`Class` has one label each, of 3 classes"), "{stdout}");
+    assert!(stdout.contains("note: `y|z` is taken for one label"), "{stdout}");
+    assert!(stdout.contains("note: the column `id` is left out: a.parquet: rows 0 and 1 of trial 0"), "{stdout}");
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("degree = 1") && !pipeline.contains("[composer]"), "{pipeline}");
+    let (stdout, _) = folder.run(&["run", "pipeline.toml"], 0);
+    assert!(stdout.contains("GMM") && stdout.contains("ari"), "{stdout}");
+}
+
+#[test]
+fn init_says_what_it_cannot_know() {
+    let folder = Folder::new();
+    let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true; 30]));
+    folder.write_parquet("two.parquet", vec![("a", blobs()), ("b", blobs()), ("p", flags.clone()), ("q", flags)]);
+    let (_, stderr) = folder.run(&["init", "two.parquet"], 2);
+    assert!(stderr.contains("several columns hold lists of floats: `a` (2 numbers), `b` (2 numbers)"), "{stderr}");
+    let (stdout, _) = folder.run(&["init", "two.parquet", "--embedding", "b"], 0);
+    assert!(stdout.contains("note: the columns `p`, `q` hold true and false"), "{stdout}");
+    folder.write("notes.txt", "");
+    let (_, stderr) = folder.run(&["init", "notes.txt", "--out", "n.toml"], 2);
+    assert!(stderr.contains("init looks at .parquet, .arrow, .feather and .npy files"), "{stderr}");
+    let (_, stderr) = folder.run(&["init", "gone.parquet", "--out", "n.toml"], 2);
+    assert_eq!(stderr, "error: gone.parquet: there is no such file\n");
+    assert!(!folder.path("n.toml").exists());
+}
+
+#[test]
+fn init_takes_parts_of_one_set_as_a_pattern_and_finds_them_from_another_folder() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("my data")).unwrap();
+    std::fs::create_dir_all(folder.path("pipelines")).unwrap();
+    for part in 1..3 {
+        folder.write_parquet(&format!("my data/part-{part}.parquet"), vec![("embedding", blobs())]);
+    }
+    folder.run(&["init", "my data/part-*.parquet", "--out", "pipelines/p.toml"], 0);
+    let pipeline = std::fs::read_to_string(folder.path("pipelines/p.toml")).unwrap();
+    assert!(pipeline.contains("path    = \"../my data/part-*.parquet\""), "{pipeline}");
+    folder.run(&["check", "pipelines/p.toml"], 0);
+}
+
+/// True sets, as lists of strings.
+fn people() -> ArrayRef {
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for set in [&["anna"][..], &["anna", "ben"], &["ben"], &[]] {
+        set.iter().for_each(|name| lists.values().append_value(name));
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
+}
+
+#[test]
+fn eval_takes_the_labels_of_other_tools_and_matches_them_by_id() {
+    let folder = Folder::new();
+    let ids = |ids: [&str; 4]| -> ArrayRef { Arc::new(StringArray::from(ids.to_vec())) };
+    folder.write_parquet("truth.parquet", vec![("id", ids(["1", "2", "3", "4"])), ("labels", people())]);
+    // The same in another order: a column for each label, and strings.
+    let (first, second) = (numbers(&[0, 0, 1, 1]), Arc::new(BooleanArray::from(vec![false, true, true, false])));
+    let age = numbers(&[31, 32, 33, 34]);
+    folder.write_parquet(
+        "flags.parquet",
+        vec![("id", numbers(&[4, 3, 2, 1])), ("spk_a", first), ("spk_b", second), ("age", age)],
+    );
+    folder.write_parquet(
+        "texts.parquet",
+        vec![("id", numbers(&[4, 3, 2, 1])), ("who", Arc::new(StringArray::from(vec!["", "b", "b; a", "a"])))],
+    );
+    let all_right = "trial,cri,acri\n0,1,1\n";
+    let eval = |args: &[&str], code: i32| {
+        folder.run(&[&["eval"], args, &["truth.parquet", "--evaluator", "cri", "--format", "csv"]].concat(), code)
+    };
+    assert_eq!(eval(&["flags.parquet:spk_*"], 0).0, all_right);
+    assert_eq!(eval(&["flags.parquet:spk_a,spk_b"], 0).0, all_right);
+    assert_eq!(eval(&["texts.parquet:who", "--split", ";"], 0).0, all_right);
+    let (stdout, stderr) = eval(&["texts.parquet:who"], 0);
+    assert!(stdout != all_right && stderr.contains("`b; a` is taken for one label; --split"), "{stderr}");
+    assert_ne!(eval(&["flags.parquet:spk_*", "--order"], 0).0, all_right);
+
+    let (_, stderr) = eval(&["flags.parquet:spk_a,age"], 2);
+    assert!(stderr.contains("flags.parquet: row 0: the column `age` is 31, and labels are 0 or 1"), "{stderr}");
+    let (_, stderr) = eval(&["flags.parquet:spk_*", "--split", ";"], 2);
+    assert!(stderr.contains("--split is for columns of strings"), "{stderr}");
+    let (_, stderr) = eval(&["flags.parquet:speaker*"], 2);
+    assert!(stderr.contains("flags.parquet: there is no column `speaker*`; available: `id`, `spk_a`"), "{stderr}");
+}
+
+#[test]
+fn eval_says_what_it_takes_for_labels_and_which_examples_are_missing() {
+    let folder = Folder::new();
+    let truth = [&[0][..], &[1], &[0, 1], &[1], &[0], &[1], &[0]];
+    folder.write_parquet("truth.parquet", vec![("labels", sets(&truth)), ("id", numbers(&[1, 2, 3, 4, 5, 6, 7]))]);
+    let (a, b) = (numbers(&[1, 0]), numbers(&[0, 1]));
+    folder.write_parquet("pred.parquet", vec![("a", a), ("b", b), ("id", numbers(&[1, 9]))]);
+    let (_, stderr) = folder.run(&["eval", "pred.parquet", "truth.parquet"], 2);
+    assert!(stderr.contains("pred.parquet: its labels are the columns a, b\n"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "trial 0: 6 of 7 true examples have no prediction: id 2, 3, 4, 5, 6, … (6 in all); \
+             1 of 2 predictions are of no true example: id 9"
+        ),
+        "{stderr}"
+    );
+}
