@@ -9,4 +9,4 @@ pub(crate) mod survey;
 pub use self::dataset::{Dataset, Ids, Trial};
 pub use self::seeds::Seeds;
 pub use self::segments::Segment;
-pub use self::survey::{ColumnInfo, Described, Holds, Source, Survey, loader_of, matching_files};
+pub use self::survey::{ColumnInfo, Described, Holds, Source, Survey, loader_of};

@@ -1,6 +1,6 @@
 //! Looking into data files before there is a pipeline: what columns they have, and some of their rows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -224,25 +224,6 @@ pub fn loader_of(path: &Path) -> Option<&'static str> {
         "npy" => Some("npy"),
         _ => None,
     }
-}
-
-/// The files that a pattern such as `part-*.parquet` stands for, in the order of their names; a file stands for itself.
-///
-/// # Errors
-/// If it is no pattern, or there is no such file.
-pub fn matching_files(pattern: &str) -> Result<Vec<PathBuf>> {
-    if !pattern.contains(['*', '?', '[']) || Path::new(pattern).exists() {
-        return Ok(vec![PathBuf::from(pattern)]);
-    }
-    let matches = glob::glob(pattern)
-        .map_err(|error| Error::request(format!("{pattern} is no valid pattern: {}", error.msg)))?;
-    let mut files: Vec<PathBuf> =
-        matches.filter_map(std::result::Result::ok).filter(|file| file.is_file()).collect();
-    files.sort();
-    if files.is_empty() {
-        return Err(Error::request(format!("no file matches {pattern}")));
-    }
-    Ok(files)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::data::Dataset;
 use crate::data::dataset::Keep;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
-use crate::files::{display, plain};
+use crate::files::{display, matching, plain};
 use crate::plugin::factory::Factory;
 
 /// Labelled data, as the command line names it.
@@ -118,19 +118,13 @@ fn missing_column(error: Error, source: &DataSource) -> Error {
 
 /// The files that a path or pattern names.
 fn files(pattern: &str) -> Result<Vec<PathBuf>> {
-    let path = Path::new(pattern);
-    if !pattern.contains(['*', '?', '[']) || path.exists() {
-        let file = path.canonicalize().map_err(|error| Error::request(format!("{pattern}: {}", plain(&error))))?;
-        if file.is_dir() {
-            return Err(Error::request(format!("{pattern}: is a folder, not a file")));
-        }
-        return Ok(vec![file]);
-    }
-    let matches = glob::glob(pattern)
-        .map_err(|error| Error::request(format!("{pattern} is no valid pattern: {}", error.msg)))?;
-    let mut files: Vec<PathBuf> = matches.filter_map(|file| file.ok()?.canonicalize().ok()).collect();
-    files.sort();
-    if files.is_empty() { Err(Error::request(format!("no file matches {pattern}"))) } else { Ok(files) }
+    let found = matching(Path::new(pattern)).map_err(Error::request)?;
+    let whole = |file: PathBuf| match file.canonicalize() {
+        Ok(file) if file.is_dir() => Err(Error::request(format!("{pattern}: is a folder, not a file"))),
+        Ok(file) => Ok(file),
+        Err(error) => Err(Error::request(format!("{pattern}: {}", plain(&error)))),
+    };
+    found.into_iter().map(whole).collect()
 }
 
 fn by_ending(files: &[PathBuf], pattern: &str) -> Result<&'static str> {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
+use compflow_kernels::counting;
 
 use super::distances::representatives;
 
 /// More unions than this are not composed: then only sets that were found are given to others.
-const MOST_UNIONS: usize = 1 << 14;
+const MOST_UNIONS: u128 = 1 << 14;
 
 /// Sets and a point of the space for each.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Representatives {
         };
         let largest = sets.iter().map(<[u32]>::len).max().unwrap_or(0);
         let singletons = vectors(task.embeddings, clustering);
-        if largest > 1 && task.composer.is_some() && unions(singletons.len(), largest) <= MOST_UNIONS {
+        if largest > 1 && task.composer.is_some() && few_unions(singletons.len(), largest) {
             let numbers: Vec<u32> = singletons.keys().copied().collect();
             let vectors: Vec<f32> = singletons.into_values().flatten().copied().collect();
             let found: HashSet<&[u32]> = sets.iter().collect();
@@ -75,15 +76,9 @@ pub(super) fn squared(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
 }
 
-/// How many sets of two to `largest` there are.
-fn unions(singletons: usize, largest: usize) -> usize {
-    let mut count = 1_usize;
-    let mut total = 0_usize;
-    for size in 1..=largest.min(singletons) {
-        count = count.saturating_mul(singletons + 1 - size) / size;
-        total = total.saturating_add(if size > 1 { count } else { 0 });
-    }
-    total
+/// Whether all unions of up to `largest` can be composed.
+fn few_unions(singletons: usize, largest: usize) -> bool {
+    counting::sets(singletons, 2..=largest).is_some_and(|unions| unions <= MOST_UNIONS)
 }
 
 /// What unions can be composed from: the singletons' vectors, or their exemplars.
@@ -161,10 +156,5 @@ mod tests {
         let representatives = Representatives::of(&task, &clustering, &Services::none()).unwrap();
         assert_eq!(representatives.points, [0.5, 5.0]);
         assert_eq!(representatives.label(&task).0, Sets::singletons(&[3, 3, 5, 5]));
-    }
-
-    #[test]
-    fn unions_are_counted() {
-        assert_eq!([unions(5, 1), unions(5, 2), unions(5, 3), unions(2, 3)], [0, 10, 20, 1]);
     }
 }

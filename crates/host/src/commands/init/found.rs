@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use compflow_engine::data::{Dataset, Source, Survey, Trial, loader_of, matching_files};
-use compflow_engine::files::plain;
+use compflow_engine::data::{Dataset, Source, Survey, Trial, loader_of};
+use compflow_engine::files::{matching, plain};
 
 use super::columns::{Chosen, choose};
 use crate::cli::InitArgs;
@@ -54,7 +54,7 @@ impl Found {
     /// Looks at a file, or at the first of those that a pattern stands for.
     pub(super) fn look(survey: &Survey, given: &str, folder: &Path, args: &InitArgs) -> Result<Self, Failure> {
         let fail = |text: String| Failure::request(format!("{given}: {text}"));
-        let files = matching_files(given)?;
+        let files = matching(Path::new(given)).map_err(Failure::request)?;
         let several = files.len() > 1 || files.first().is_none_or(|file| file != Path::new(given));
         let file = files.first().ok_or_else(|| fail("there is no such file".to_owned()))?;
         let path = file.canonicalize().map_err(|error| fail(plain(&error)))?;
