@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use compflow_api::{Metric, Unit};
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use crate::plan::Plan;
 use crate::plan::cell::Chosen;
 use crate::plan::resources::cores;
 use crate::plugin::State;
+use crate::run::heartbeat::now;
 use crate::run::row::Row;
 
 /// Everything needed to say what a results folder holds, and to make it again.
@@ -202,10 +202,6 @@ impl RunRecord {
         self.cells = rows.len();
         self.failed = rows.iter().filter(|row| row.error.is_some()).count();
     }
-}
-
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |elapsed| elapsed.as_secs_f64())
 }
 
 /// Writes `run.json`.

@@ -1,10 +1,11 @@
 //! Finished cells, kept in the results folder under a key of everything they depend on.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 use super::stability::Stability;
@@ -14,6 +15,27 @@ use crate::files::write_whole;
 const HEADER: &[u8] = b"compflow cell 3\n";
 /// Likewise of [`Stability`].
 const STABILITY: &[u8] = b"compflow stability 1\n";
+/// Likewise of why there is none.
+const FAILURE: &[u8] = b"compflow failure 1\n";
+
+/// How the names of kept cells end.
+const CELL: &str = "cell";
+/// And those that say why there is none.
+const FAILED: &str = "failed";
+
+/// What failed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) about: String,
+    pub(super) error: String,
+}
+
+/// The keys in a folder.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) kept: HashSet<String>,
+    pub(super) failed: HashSet<String>,
+}
 
 /// A folder of finished cells.
 #[derive(Debug)]
@@ -38,7 +60,7 @@ impl Cache {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{key}.cell"))
+        self.folder.join(format!("{key}.{CELL}"))
     }
 
     /// Whether a cell is kept, without reading it.
@@ -62,6 +84,41 @@ impl Cache {
     /// If it cannot be written.
     pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
         store(&self.stability(key), STABILITY, stability)
+    }
+
+    /// Why what would be kept under a key is not there, if it was tried and failed.
+    pub(super) fn failure(&self, key: &str) -> Option<Failure> {
+        load(&self.failed(key), FAILURE)
+    }
+
+    /// Remembers for others who look into the folder that something failed. Nobody depends on it: what failed is tried again.
+    pub(super) fn note_failure(&self, key: &str, about: &str, error: &str) {
+        let failure = Failure { about: about.to_owned(), error: error.to_owned() };
+        let _ = store(&self.failed(key), FAILURE, &failure);
+    }
+
+    /// Forgets that something failed.
+    pub(super) fn forget_failure(&self, key: &str) {
+        let _ = std::fs::remove_file(self.failed(key));
+    }
+
+    fn failed(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.{FAILED}"))
+    }
+
+    /// The keys of all that is kept, or failed, without reading any of it: two sets.
+    pub(super) fn listing(&self) -> Listing {
+        let mut listing = Listing::default();
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some((key, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+            match ending {
+                CELL => listing.kept.insert(key.to_owned()),
+                FAILED => listing.failed.insert(key.to_owned()),
+                _ => false,
+            };
+        }
+        listing
     }
 
     fn stability(&self, key: &str) -> PathBuf {
@@ -129,5 +186,19 @@ mod tests {
         assert!(cache.load("a").is_none());
         std::fs::write(&path, &bytes[..20]).unwrap();
         assert!(cache.load("a").is_none());
+    }
+
+    #[test]
+    fn what_failed_is_told_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path()).unwrap();
+        cache.note_failure("b", "made trial 0 KM", "no");
+        std::fs::write(folder.path().join("cells/c.cell.17-0.tmp"), "half").unwrap();
+        let failure = Failure { about: "made trial 0 KM".to_owned(), error: "no".to_owned() };
+        assert_eq!(cache.failure("b"), Some(failure));
+        let listing = cache.listing();
+        assert!(listing.failed.contains("b") && listing.kept.is_empty(), "{listing:?}");
+        cache.forget_failure("b");
+        assert_eq!(cache.failure("b"), None);
     }
 }

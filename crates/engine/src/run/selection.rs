@@ -166,12 +166,16 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
         };
         advance((started + PIECES as u64).saturating_sub(done.load(Ordering::Relaxed)));
         candidates.push(match measured {
-            Ok(measured) => Ok(Candidate::new(&measured)),
+            Ok(measured) => {
+                job.cache.forget_failure(&key);
+                Ok(Candidate::new(&measured))
+            }
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => {
-                let text = format!("{} is not selected from: {error}", choice(plan, cell));
-                observer.log(Level::Warn, &about, &text);
-                Err(error.to_string())
+                let (choice, error) = (choice(plan, cell), error.to_string());
+                observer.log(Level::Warn, &about, &format!("{choice} is not selected from: {error}"));
+                job.cache.note_failure(&key, &about, &error);
+                Err(error)
             }
         });
     }
@@ -192,15 +196,18 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
     Ok((cell, Some(selection)))
 }
 
-/// What was selected for a cell in an earlier run, as far as everything that was measured is kept.
+/// What was selected for a cell in an earlier run, if what was measured, or that it could not be, is kept of every value.
 pub(super) fn kept(plan: &Plan, cache: &Cache, cell: Cell) -> Option<(Cell, Option<Selection>)> {
     let options = plan_options(plan, cell);
     if options == 1 {
         return Some((cell, None));
     }
     let candidates = (0..options).map(|option| {
-        let measured = cache.load_stability(&key(plan, Cell { option, ..cell }))?;
-        Some(Ok(Candidate::new(&measured)))
+        let key = key(plan, Cell { option, ..cell });
+        match cache.load_stability(&key) {
+            Some(measured) => Some(Ok(Candidate::new(&measured))),
+            None => Some(Err(cache.failure(&key)?.error)),
+        }
     });
     let selection = Selection::new(candidates.collect::<Option<Vec<_>>>()?)?;
     Some((Cell { option: selection.chosen, ..cell }, Some(selection)))

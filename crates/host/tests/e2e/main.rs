@@ -22,6 +22,7 @@ mod lead;
 mod mixture;
 mod nesting;
 mod new_plugins;
+mod parts;
 mod report;
 mod resume;
 mod runs;
