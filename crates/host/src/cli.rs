@@ -42,6 +42,15 @@ pub(crate) enum Command {
     Plan(PipelineArgs),
     /// Show how far the parts of a run are, from its results folder.
     Status(StatusArgs),
+    /// Read everything in results folders, and say what is not as it was written.
+    Verify {
+        /// Results folders.
+        #[arg(required = true, value_name = "RUN")]
+        folders: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write job scripts that run a pipeline in parts on a Slurm cluster, or submit them.
     Slurm(SlurmArgs),
     /// List every library found, and why if one is not used.

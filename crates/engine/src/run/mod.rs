@@ -9,6 +9,7 @@ mod distances;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
 pub(crate) mod folder;
+pub(crate) mod generation;
 pub(crate) mod heartbeat;
 mod manifest;
 pub(crate) mod memory;

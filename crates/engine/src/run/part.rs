@@ -152,7 +152,7 @@ impl Plan {
         cancel: &Cancel,
     ) -> Result<PartFinished> {
         make(out, &self.name)?;
-        let cache = Cache::open(out).map_err(|error| unwritable(out, &error))?;
+        let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
         let chosen = self.chosen_in(&cache, &options)?;
         let phase = if chosen.is_some() { Phase::Test } else { Phase::Tune };
         self.tell_others(out, chosen.as_ref())?;
