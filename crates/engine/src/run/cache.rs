@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::outcome::Outcome;
-use super::stability::Stability;
+use super::stability::Measured;
 use crate::files::write_whole;
 
 /// First bytes of a kept cell; the number changes when [`Outcome`] does.
 const HEADER: &[u8] = b"compflow cell 3\n";
-/// Likewise of [`Stability`].
-const STABILITY: &[u8] = b"compflow stability 1\n";
+/// Likewise of [`Stability`](super::stability::Stability).
+const STABILITY: &[u8] = b"compflow stability 2\n";
 
 /// A folder of finished cells.
 #[derive(Debug)]
@@ -51,16 +51,16 @@ impl Cache {
         load(&self.path(key), HEADER)
     }
 
-    /// How stable something was found to be.
-    pub(super) fn load_stability(&self, key: &str) -> Option<Stability> {
+    /// How stable something was found to be, or why it was refused.
+    pub(super) fn load_stability(&self, key: &str) -> Option<Measured> {
         load(&self.stability(key), STABILITY)
     }
 
-    /// Keeps how stable something is.
+    /// Keeps how stable something is, or why it is refused.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
+    pub(super) fn store_stability(&self, key: &str, stability: &Measured) -> io::Result<()> {
         store(&self.stability(key), STABILITY, stability)
     }
 

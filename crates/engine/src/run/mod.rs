@@ -9,8 +9,10 @@ mod distances;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
 pub(crate) mod folder;
+pub(crate) mod means;
 pub(crate) mod memory;
 mod outcome;
+pub(crate) mod parts;
 mod pool;
 mod preview;
 pub(crate) mod row;
@@ -18,6 +20,7 @@ mod score;
 pub(crate) mod selection;
 mod stability;
 mod tuning;
+mod unseeded;
 
 pub(crate) use self::outcome::Outcome;
 pub use self::preview::{Group, Preview};
