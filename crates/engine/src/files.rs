@@ -95,6 +95,22 @@ pub fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
     if files.is_empty() { Err(format!("no file matches {text}")) } else { Ok(files) }
 }
 
+/// The files that somebody means by a path or a pattern, with their real names.
+///
+/// # Errors
+/// If there are none, or it is a folder.
+pub fn named_files(path: &str) -> Result<Vec<PathBuf>, String> {
+    let real = |file: PathBuf| match file.canonicalize() {
+        Ok(real) if real.is_dir() => Err(format!(
+            "{}: is a folder, not a file; name the files, or a pattern such as 'FOLDER/*.parquet'",
+            file.display()
+        )),
+        Ok(real) => Ok(real),
+        Err(error) => Err(format!("{}: {}", file.display(), plain(&error))),
+    };
+    matching(Path::new(path))?.into_iter().map(real).collect()
+}
+
 /// How a file is called in messages: relative to the current folder if it is inside.
 pub fn display(path: &Path) -> String {
     let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());

@@ -390,8 +390,8 @@ pub(crate) struct FitComposerArgs {
     /// The weights to write, for `[composer] use = "bilinear"`.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session; `trial=` for none [default:
-    /// embedding=embedding,truth=labels, and trial=trial if there is one].
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none [default:
+    /// embedding=embedding,truth=labels, and trial=trial if there is one; all examples count the same].
     #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// What the pipeline's `space` will do to vectors before distances are taken.

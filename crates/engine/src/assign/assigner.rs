@@ -97,13 +97,15 @@ impl Assigner {
         let found = results.cell_tables(&cell.data, cell.trial, &cell.clusterer, dim)?;
         let mut training = Training::new(results, run, cell);
         let space = run.space();
-        let (candidates, way) = if found.densities.sets.is_empty() {
+        let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
+        // A mixture of single components has nothing against unions, which are then compared by their points.
+        let beyond = options.degree.filter(|degree| *degree > most);
+        let (candidates, way) = if most == 0 || most == 1 && beyond.is_some() {
             let candidates = gather(&found, run, &mut training, options, dim)?;
             let way = Way::Nearest(Nearest::new(&candidates.points, dim));
             (candidates, way)
         } else {
-            let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
-            if let Some(degree) = options.degree.filter(|degree| *degree > most) {
+            if let Some(degree) = beyond {
                 return Err(Error::request(format!(
                     "{} knows how likely sets of up to {most} are, and nothing of sets of {degree}; lower --degree, or run the \
                      pipeline with `degree = {degree}`",

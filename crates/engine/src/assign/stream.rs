@@ -114,7 +114,7 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
         let asked = [("embedding", data.embedding)];
         let request = LoadRequest { path: Some(file), columns: &asked };
         let described = loader.describe(&request, &services);
-        let described = described.map_err(|error| missing_column(error, &asked, &display(file)))?;
+        let described = described.map_err(|error| missing_column(error, &asked, &display(file), option))?;
         if let Some(dim) = described.as_ref().and_then(|described| described.dim)
             && dim != assigner.dim()
         {
@@ -130,17 +130,13 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
     columns.extend(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
     let files: Vec<Option<PathBuf>> = data.files.iter().cloned().map(Some).collect();
     let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns, segments: false };
-    for file in &data.files {
-        source.probe(Some(file), factory).map_err(|error| match error {
-            Error::Component(error) => {
-                let asked: Vec<(&str, &str)> =
-                    source.columns.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
-                missing_column(error, &asked, &display(file))
-            }
-            other => other,
-        })?;
-    }
+    source.probe_all(factory, option)?;
     Ok((source, rows.unwrap_or(0)))
+}
+
+/// What names another column.
+fn option(key: &str) -> Option<String> {
+    matches!(key, "embedding" | "id").then(|| format!("--{key} NAME"))
 }
 
 fn other_length(dim: usize, assigner: &Assigner) -> Error {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::CELLS;
 use super::outcome::Outcome;
-use super::stability::Stability;
+use super::stability::Measured;
 use crate::cancel::Cancel;
 use crate::files::{display, write_whole};
 use crate::observer::Observer;
@@ -30,8 +30,8 @@ struct Sort {
 
 /// An [`Outcome`].
 const CELL: Sort = Sort { ending: "cell", header: "compflow cell ", version: "4\n" };
-/// A [`Stability`].
-const STABILITY: Sort = Sort { ending: "stability", header: "compflow stability ", version: "2\n" };
+/// A [`Stability`](super::stability::Stability), or why there is none.
+const STABILITY: Sort = Sort { ending: "stability", header: "compflow stability ", version: "3\n" };
 /// A [`Failure`].
 const FAILURE: Sort = Sort { ending: "failed", header: "compflow failure ", version: "2\n" };
 
@@ -97,16 +97,16 @@ impl Cache {
         self.read(key, CELL)
     }
 
-    /// How stable something was found to be.
-    pub(super) fn load_stability(&self, key: &str) -> Option<Stability> {
+    /// How stable something was found to be, or why it was refused.
+    pub(super) fn load_stability(&self, key: &str) -> Option<Measured> {
         self.read(key, STABILITY)
     }
 
-    /// Keeps how stable something is.
+    /// Keeps how stable something is, or why it is refused.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
+    pub(super) fn store_stability(&self, key: &str, stability: &Measured) -> io::Result<()> {
         self.write(key, STABILITY, stability)
     }
 

@@ -12,6 +12,8 @@ pub(crate) mod folder;
 pub(crate) mod generation;
 pub(crate) mod heartbeat;
 mod manifest;
+pub(crate) mod means;
+pub(crate) mod members;
 pub(crate) mod memory;
 mod outcome;
 mod part;
@@ -24,6 +26,7 @@ pub(crate) mod selection;
 mod stability;
 mod status;
 mod tuning;
+mod unseeded;
 mod workload;
 
 pub(crate) use self::outcome::Outcome;
