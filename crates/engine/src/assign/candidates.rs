@@ -8,9 +8,10 @@ use compflow_kernels::counting;
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
+use super::origin::{Examples, Origin};
 use crate::error::{Error, Result};
 use crate::files::human_bytes;
-use crate::results::{CellTables, RecordedRun, Results};
+use crate::results::CellTables;
 
 /// Sets and their points, row-major.
 #[derive(Debug)]
@@ -21,18 +22,11 @@ pub(super) struct Candidates {
 }
 
 /// The examples that the cell was made from, read again only if they are needed.
-pub(super) struct Training<'a, 'r> {
-    results: &'a Results,
-    run: &'a RecordedRun<'r>,
-    cell: &'a Cell,
+pub(super) struct Training<'a> {
+    pub(super) origin: &'a dyn Origin,
+    pub(super) cell: &'a Cell,
     trial: Option<Rc<Examples>>,
     means: Option<Rc<Means>>,
-}
-
-/// Examples of a trial.
-pub(super) struct Examples {
-    pub(super) embeddings: Vec<f32>,
-    pub(super) dim: usize,
 }
 
 /// The mean of every cluster's examples, as a point of the space.
@@ -51,9 +45,9 @@ impl Means {
     }
 }
 
-impl<'a, 'r> Training<'a, 'r> {
-    pub(super) fn new(results: &'a Results, run: &'a RecordedRun<'r>, cell: &'a Cell) -> Self {
-        Self { results, run, cell, trial: None, means: None }
+impl<'a> Training<'a> {
+    pub(super) fn new(origin: &'a dyn Origin, cell: &'a Cell) -> Self {
+        Self { origin, cell, trial: None, means: None }
     }
 
     /// The trial's examples.
@@ -61,13 +55,7 @@ impl<'a, 'r> Training<'a, 'r> {
         if let Some(trial) = &self.trial {
             return Ok(trial.clone());
         }
-        let Cell { data, trial, .. } = self.cell;
-        let about = format!("{} needs the data it was computed from", self.cell.about());
-        let dataset = self.run.data(data).map_err(|error| error.context(about))?;
-        let dim = dataset.dim;
-        let found = dataset.trials.into_iter().find(|found| found.number == *trial);
-        let found = found.ok_or_else(|| Error::data(format!("data `{data}` has no trial {trial} any more")))?;
-        let examples = Rc::new(Examples { embeddings: found.embeddings, dim });
+        let examples = Rc::new(self.origin.examples(self.cell)?);
         self.trial = Some(examples.clone());
         Ok(examples)
     }
@@ -78,17 +66,14 @@ impl<'a, 'r> Training<'a, 'r> {
             return Ok(means.clone());
         }
         let trial = self.trial()?;
-        let Cell { data, trial: number, clusterer } = self.cell;
-        let found = self.results.assignments(data, *number)?;
-        let found = found.into_iter().find(|found| found.clusterer == *clusterer);
-        let assignments = found.map(|found| found.sets).unwrap_or_default();
+        let assignments = self.origin.assignments(self.cell)?;
         let dim = trial.dim;
         if assignments.len() != trial.embeddings.len() / dim {
             let text =
                 format!("assignments.parquet does not have a row for every example of {}", self.cell.about());
             return Err(Error::request(format!("{text}; run the pipeline again")));
         }
-        let points = self.run.space().points(Embeddings::new(&trial.embeddings, dim));
+        let points = self.origin.space().points(Embeddings::new(&trial.embeddings, dim));
         let (mut positions, mut sums, mut counts) = (HashMap::new(), Vec::new(), Vec::new());
         for (point, set) in points.chunks_exact(dim).zip(assignments.iter()).filter(|(_, set)| !set.is_empty()) {
             let at = *positions.entry(set.to_vec()).or_insert_with(|| {
@@ -103,7 +88,7 @@ impl<'a, 'r> Training<'a, 'r> {
         let rows = sums.chunks_exact(dim).zip(&counts);
         let mut points: Vec<f32> =
             rows.flat_map(|(sum, count)| sum.iter().map(move |sum| (sum / count) as f32)).collect();
-        self.run.space().enter(&mut points, dim);
+        self.origin.space().enter(&mut points, dim);
         let means = Rc::new(Means { assignments, positions, points, dim });
         self.means = Some(means.clone());
         Ok(means)
@@ -112,22 +97,49 @@ impl<'a, 'r> Training<'a, 'r> {
 
 /// Vectors that unions are composed from, before normalisation: those of singletons, or rows of the trial.
 #[derive(Default)]
-struct Parts {
-    vectors: Vec<f32>,
+pub(super) struct Parts {
+    pub(super) vectors: Vec<f32>,
     /// Where the vector of a singleton is.
-    of: BTreeMap<u32, u32>,
+    pub(super) of: BTreeMap<u32, u32>,
+}
+
+/// Clusters by index, and the point of each.
+type Points = Vec<(usize, Vec<f32>)>;
+
+/// The points of some clusters that have one, and what unions are composed from, as far as exemplars say it.
+pub(super) fn representatives(
+    found: &CellTables,
+    training: &mut Training<'_>,
+    clusters: &[usize],
+    dim: usize,
+) -> Result<(Points, Parts, Basis)> {
+    let of = |point: &[f32], at: &usize| (*at, point.to_vec());
+    if !found.centroids.is_empty() {
+        let points = clusters.iter().map(|at| of(&found.centroids[at * dim..][..dim], at)).collect();
+        return Ok((points, Parts::default(), Basis::Centroids));
+    }
+    if !found.exemplars.is_empty() {
+        let trial = training.trial()?;
+        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
+        let sets: Sets = clusters.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
+        let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets)?;
+        let points = clusters.iter().zip(composed.chunks_exact(dim)).map(|(at, point)| of(point, at)).collect();
+        return Ok((points, Parts { of: singleton_rows(found, &rows), vectors }, Basis::Exemplars));
+    }
+    let means = training.means()?;
+    let points = clusters.iter().filter_map(|at| Some(of(means.of(&found.clusters[*at])?, at))).collect();
+    Ok((points, Parts::default(), Basis::Means))
 }
 
 /// Sets with points, except for densities, which say themselves.
 pub(super) fn gather(
     found: &CellTables,
-    run: &RecordedRun<'_>,
-    training: &mut Training<'_, '_>,
+    training: &mut Training<'_>,
     options: &AssignOptions,
     dim: usize,
 ) -> Result<Candidates> {
-    let about = training.cell.about();
-    let degree = options.degree.unwrap_or(run.degree());
+    let (origin, about) = (training.origin, training.cell.about());
+    let degree = options.degree.unwrap_or(origin.degree());
     // What the run has, each with its own representative.
     let wanted = |at: &usize| {
         let (set, size) = (&found.clusters[*at], found.sizes[*at]);
@@ -138,29 +150,8 @@ pub(super) fn gather(
     let mut put = |set: &[u32], point: &[f32]| {
         points.insert((set.len(), set.to_vec()), point.to_vec());
     };
-    let mut parts = Parts::default();
-    let basis = if !found.centroids.is_empty() {
-        seen.iter().for_each(|&at| put(&found.clusters[at], &found.centroids[at * dim..][..dim]));
-        Basis::Centroids
-    } else if !found.exemplars.is_empty() {
-        let trial = training.trial()?;
-        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
-        let sets: Sets = seen.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
-        let composed = run.compose(Embeddings::new(&vectors, dim), &sets)?;
-        for (&at, point) in seen.iter().zip(composed.chunks_exact(dim)) {
-            put(&found.clusters[at], point);
-        }
-        parts = Parts { vectors, of: singleton_rows(found, &rows) };
-        Basis::Exemplars
-    } else {
-        let means = training.means()?;
-        seen.iter().for_each(|&at| {
-            if let Some(mean) = means.of(&found.clusters[at]) {
-                put(&found.clusters[at], mean);
-            }
-        });
-        Basis::Means
-    };
+    let (representatives, mut parts, basis) = representatives(found, training, &seen, dim)?;
+    representatives.iter().for_each(|(at, point)| put(&found.clusters[*at], point));
     if !found.singletons.numbers.is_empty() {
         let of = found.singletons.numbers.iter().copied().zip(0..).collect();
         parts = Parts { vectors: found.singletons.vectors.clone(), of };
@@ -168,11 +159,11 @@ pub(super) fn gather(
 
     // What it could have had.
     let has_unions = found.clusters.iter().any(|set| set.len() > 1);
-    let composes = run.composes(&training.cell.clusterer).unwrap_or(has_unions);
+    let composes = origin.composes(training.cell).unwrap_or(has_unions);
     if !options.seen_only && (options.degree.is_some() || composes) {
         let known: HashSet<&[u32]> = found.clusters.iter().collect();
         let largest = seen.iter().map(|&at| found.clusters[at].len()).max().unwrap_or(0);
-        let degree = match (run.has_composer(), options.degree) {
+        let degree = match (origin.has_composer(), options.degree) {
             (true, _) => degree,
             (false, Some(degree)) if degree > largest.max(1) => {
                 let text = format!("the run has no composer, so that nothing says where unions of {degree} are");
@@ -184,10 +175,10 @@ pub(super) fn gather(
             let text = format!("{about} says nothing that unions could be composed from; leave out --degree");
             return Err(Error::request(text));
         }
-        let unseen = unseen(&parts, degree, dim, run.memory(), &known)?;
+        let unseen = unseen(&parts, degree, dim, origin.memory(), &known)?;
         let members: Sets =
             unseen.iter().map(|set| set.iter().map(|member| parts.of[member]).collect::<Vec<u32>>()).collect();
-        let composed = run.compose(Embeddings::new(&parts.vectors, dim), &members)?;
+        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &members)?;
         for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
             put(set, point);
         }
@@ -268,7 +259,7 @@ mod tests {
 
     #[test]
     fn exemplars_that_are_no_rows_are_refused_and_those_of_singletons_come_first() {
-        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0], dim: 1 };
+        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0].into(), dim: 1 };
         assert!(exemplar_rows(&[vec![3]], &trial).is_err());
         let found = CellTables {
             clusters: Sets::from_iter([vec![0, 1], vec![1]]),

@@ -18,7 +18,8 @@ const STABILITY: &[u8] = b"compflow stability 1\n";
 /// A folder of finished cells.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    folder: PathBuf,
+    /// `None` if nothing is kept.
+    folder: Option<PathBuf>,
 }
 
 impl Cache {
@@ -29,31 +30,36 @@ impl Cache {
     pub(crate) fn open(results: &Path) -> io::Result<Self> {
         let folder = results.join("cells");
         std::fs::create_dir_all(&folder)?;
-        Ok(Self { folder })
+        Ok(Self { folder: Some(folder) })
     }
 
     /// The cells of a results folder that may not exist yet.
     pub(crate) fn peek(results: &Path) -> Self {
-        Self { folder: results.join("cells") }
+        Self { folder: Some(results.join("cells")) }
     }
 
-    fn path(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{key}.cell"))
+    /// Has nothing, and keeps nothing.
+    pub(super) fn nowhere() -> Self {
+        Self { folder: None }
+    }
+
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{key}.cell")))
     }
 
     /// Whether a cell is kept, without reading it.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.path(key).exists()
+        self.path(key).is_some_and(|path| path.exists())
     }
 
     /// A kept cell; one that is damaged counts as missing and is computed again.
     pub(crate) fn load(&self, key: &str) -> Option<Outcome> {
-        load(&self.path(key), HEADER)
+        load(&self.path(key)?, HEADER)
     }
 
     /// How stable something was found to be.
     pub(super) fn load_stability(&self, key: &str) -> Option<Stability> {
-        load(&self.stability(key), STABILITY)
+        load(&self.stability(key)?, STABILITY)
     }
 
     /// Keeps how stable something is.
@@ -61,11 +67,11 @@ impl Cache {
     /// # Errors
     /// If it cannot be written.
     pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
-        store(&self.stability(key), STABILITY, stability)
+        store(self.stability(key), STABILITY, stability)
     }
 
-    fn stability(&self, key: &str) -> PathBuf {
-        self.folder.join(format!("{key}.stability"))
+    fn stability(&self, key: &str) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{key}.stability")))
     }
 
     /// Keeps a cell. The checksum stands in for waiting until it is on the disk: a cell that was torn by a power
@@ -74,26 +80,33 @@ impl Cache {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn store(&self, key: &str, outcome: &Outcome) -> io::Result<()> {
-        store(&self.path(key), HEADER, outcome)
+        store(self.path(key), HEADER, outcome)
     }
 }
 
 fn load<T: DeserializeOwned>(path: &Path, header: &[u8]) -> Option<T> {
-    let bytes = std::fs::read(path).ok()?;
+    from_payload(header, &std::fs::read(path).ok()?)
+}
+
+fn store<T: Serialize>(path: Option<PathBuf>, header: &[u8], value: &T) -> io::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let bytes = to_payload(header, value)?;
+    write_whole(&path, false, |file| file.write_all(&bytes))
+}
+
+/// A value as bytes: the header, a checksum, the value.
+pub(crate) fn to_payload<T: Serialize>(header: &[u8], value: &T) -> io::Result<Vec<u8>> {
+    let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
+    Ok([header, blake3::hash(&payload).as_bytes(), &payload].concat())
+}
+
+/// The value of [`to_payload`]; `None` if the header is another or anything is damaged.
+pub(crate) fn from_payload<T: DeserializeOwned>(header: &[u8], bytes: &[u8]) -> Option<T> {
     let (hash, payload) = bytes.strip_prefix(header)?.split_at_checked(blake3::OUT_LEN)?;
     if blake3::hash(payload).as_bytes() != hash {
         return None;
     }
     postcard::from_bytes(payload).ok()
-}
-
-fn store<T: Serialize>(path: &Path, header: &[u8], value: &T) -> io::Result<()> {
-    let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
-    write_whole(path, false, |file| {
-        file.write_all(header)?;
-        file.write_all(blake3::hash(&payload).as_bytes())?;
-        file.write_all(&payload)
-    })
 }
 
 #[cfg(test)]
@@ -122,7 +135,7 @@ mod tests {
         assert_eq!(back.clustering.assignments, outcome.clustering.assignments);
         assert_eq!((back.distances, back.scores), (outcome.distances, outcome.scores));
 
-        let path = cache.path("a");
+        let path = cache.path("a").unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &bytes).unwrap();

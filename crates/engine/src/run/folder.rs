@@ -6,6 +6,9 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::files::plain;
 
+/// Where in a results folder data is put that was in memory.
+pub const INPUTS: &str = "inputs";
+
 /// The results folder, ours alone while this lives.
 #[derive(Debug)]
 pub(crate) struct ResultsFolder {
@@ -36,7 +39,7 @@ impl ResultsFolder {
             Err(_) => {
                 let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
                 // A run that was killed early leaves these behind.
-                let ours = |name: &str| name == ".lock" || name == "cells" || name.ends_with(".tmp");
+                let ours = |name: &str| [".lock", "cells", INPUTS].contains(&name) || name.ends_with(".tmp");
                 let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
                 if let Some(name) = foreign {
                     return Err(about(format!(

@@ -16,8 +16,10 @@ mod preview;
 pub(crate) mod row;
 mod score;
 pub(crate) mod selection;
+pub(crate) mod single;
 mod stability;
 mod tuning;
 
+pub use self::folder::INPUTS;
 pub(crate) use self::outcome::Outcome;
 pub use self::preview::{Group, Preview};
