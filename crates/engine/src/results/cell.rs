@@ -1,13 +1,16 @@
 //! One cell of a results folder, read back: its clusters and what they were made from.
 
-use compflow_api::{Densities, Sets, Singletons};
+use std::collections::HashMap;
+
+use compflow_api::{Clustering, Densities, Sets, Singletons};
 use polars::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::read::{Results, Table};
 use crate::error::{Error, Result};
 
 /// What a cell found, without its examples.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CellTables {
     /// The clusters.
     pub(crate) clusters: Sets,
@@ -19,6 +22,27 @@ pub(crate) struct CellTables {
     pub(crate) centroids: Vec<f32>,
     pub(crate) singletons: Singletons,
     pub(crate) densities: Densities,
+}
+
+/// How many examples each cluster has.
+pub(super) fn sizes(clustering: &Clustering) -> Vec<u32> {
+    let mut counts: HashMap<&[u32], u32> = HashMap::new();
+    clustering.assignments.iter().for_each(|set| *counts.entry(set).or_default() += 1);
+    clustering.clusters.iter().map(|set| counts.get(set).copied().unwrap_or(0)).collect()
+}
+
+impl CellTables {
+    /// What a clustering says.
+    pub(crate) fn of(clustering: &Clustering) -> Self {
+        Self {
+            sizes: sizes(clustering),
+            clusters: clustering.clusters.clone(),
+            exemplars: clustering.exemplars.clone(),
+            centroids: clustering.centroids.clone(),
+            singletons: clustering.singletons.clone(),
+            densities: clustering.densities.clone(),
+        }
+    }
 }
 
 impl Results {

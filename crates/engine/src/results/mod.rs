@@ -19,6 +19,7 @@ mod verify;
 pub(crate) use self::cell::CellTables;
 pub use self::labels::Labels;
 pub use self::lead::lead;
+pub(crate) use self::names::singleton_names;
 pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
 pub use self::recorded::{Means, RecordedRun, Trivial};

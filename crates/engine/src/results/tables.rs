@@ -1,12 +1,13 @@
 //! The tables of a run, as Polars dataframes written to Parquet.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
 use compflow_api::{Clustering, Column as Extra, Densities};
 use polars::prelude::*;
 
+use super::cell::sizes;
 use super::names;
 use super::summary::Summary;
 use crate::data::Ids;
@@ -539,12 +540,7 @@ fn clusters(plan: &Plan, rows: &[Row]) -> PolarsResult<DataFrame> {
             .iter()
             .map(|row| (*row, row.outcome.as_ref().map_or(0, |outcome| outcome.clustering.clusters.len()))),
     );
-    let mut sizes: Vec<u32> = Vec::new();
-    for clustering in clusterings() {
-        let mut counts: HashMap<&[u32], u32> = HashMap::new();
-        clustering.assignments.iter().for_each(|set| *counts.entry(set).or_default() += 1);
-        sizes.extend(clustering.clusters.iter().map(|set| counts.get(set).copied().unwrap_or(0)));
-    }
+    let sizes: Vec<u32> = clusterings().flat_map(sizes).collect();
     let total = sizes.len();
     columns.push(lists("clusters", clusterings().flat_map(|found| found.clusters.iter().map(Some))));
     if names::are_there(plan) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::fs::DirEntry;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,15 +18,46 @@ use crate::cancel::Cancel;
 use crate::files::{display, write_whole};
 use crate::observer::Observer;
 
-/// A kind of files in the folder.
+/// A kind of files.
 #[derive(Debug, Clone, Copy)]
-struct Sort {
+pub(crate) struct Sort {
     /// How their names end, after the key.
-    ending: &'static str,
+    pub(crate) ending: &'static str,
     /// Their first bytes.
-    header: &'static str,
+    pub(crate) header: &'static str,
     /// What follows; it changes when what is in them does.
-    version: &'static str,
+    pub(crate) version: &'static str,
+}
+
+impl Sort {
+    /// A value under a key: the header, a checksum, the value.
+    pub(crate) fn bytes<T: Serialize>(self, key: &str, value: &T) -> io::Result<Vec<u8>> {
+        let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
+        let checksum = checksum(key, &payload);
+        Ok([self.header.as_bytes(), self.version.as_bytes(), checksum.as_bytes(), &payload].concat())
+    }
+
+    /// The value of [`bytes`](Self::bytes), if they are whole.
+    pub(crate) fn value<T: DeserializeOwned>(self, key: &str, bytes: &[u8]) -> Option<T> {
+        match self.content(bytes, key) {
+            Content::Payload(payload) => postcard::from_bytes(payload).ok(),
+            Content::Foreign | Content::Damaged => None,
+        }
+    }
+
+    /// What stands in a file under a key.
+    fn content<'b>(self, bytes: &'b [u8], key: &str) -> Content<'b> {
+        let Some(rest) = bytes.strip_prefix(self.header.as_bytes()) else { return Content::Damaged };
+        let Some(rest) = rest.strip_prefix(self.version.as_bytes()) else {
+            let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let is_number = number > 0 && rest.get(number) == Some(&b'\n');
+            return if is_number { Content::Foreign } else { Content::Damaged };
+        };
+        match rest.split_at_checked(blake3::OUT_LEN) {
+            Some((hash, payload)) if checksum(key, payload).as_bytes() == hash => Content::Payload(payload),
+            _ => Content::Damaged,
+        }
+    }
 }
 
 /// An [`Outcome`].
@@ -62,7 +94,8 @@ pub(super) struct Listing {
 
 /// A folder of finished cells.
 pub(crate) struct Cache {
-    folder: PathBuf,
+    /// `None` if nothing is kept.
+    folder: Option<PathBuf>,
     /// Is told of files that are damaged.
     observer: Option<Arc<dyn Observer>>,
 }
@@ -75,21 +108,31 @@ impl Cache {
     pub(crate) fn open(results: &Path, observer: &Arc<dyn Observer>) -> io::Result<Self> {
         let folder = results.join(CELLS);
         std::fs::create_dir_all(&folder)?;
-        Ok(Self { folder, observer: Some(observer.clone()) })
+        Ok(Self { folder: Some(folder), observer: Some(observer.clone()) })
     }
 
     /// The cells of a results folder that may not exist yet.
     pub(crate) fn peek(results: &Path) -> Self {
-        Self { folder: results.join(CELLS), observer: None }
+        Self { folder: Some(results.join(CELLS)), observer: None }
     }
 
-    fn path(&self, key: &str, sort: Sort) -> PathBuf {
-        self.folder.join(format!("{key}.{}", sort.ending))
+    /// Has nothing, and keeps nothing.
+    pub(super) fn nowhere() -> Self {
+        Self { folder: None, observer: None }
+    }
+
+    fn path(&self, key: &str, sort: Sort) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{key}.{}", sort.ending)))
+    }
+
+    /// What is in the folder.
+    fn entries(&self) -> impl Iterator<Item = DirEntry> {
+        self.folder.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
     }
 
     /// Whether a cell is kept, without reading it.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.path(key, CELL).exists()
+        self.path(key, CELL).is_some_and(|path| path.exists())
     }
 
     /// A kept cell; one that is damaged counts as missing, and the observer is told.
@@ -123,13 +166,13 @@ impl Cache {
 
     /// Forgets that something failed.
     pub(super) fn forget_failure(&self, key: &str) {
-        let _ = std::fs::remove_file(self.path(key, FAILURE));
+        let _ = self.path(key, FAILURE).map(std::fs::remove_file);
     }
 
     /// The keys of all that is kept, or failed, without reading any of it: two sets.
     pub(super) fn listing(&self) -> Listing {
         let mut listing = Listing::default();
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in self.entries() {
             let name = entry.file_name();
             let Some((key, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
             if ending == CELL.ending {
@@ -151,9 +194,9 @@ impl Cache {
     }
 
     fn read<T: DeserializeOwned>(&self, key: &str, sort: Sort) -> Option<T> {
-        let path = self.path(key, sort);
+        let path = self.path(key, sort)?;
         let bytes = std::fs::read(&path).ok()?;
-        let value = match content(&bytes, key, sort) {
+        let value = match sort.content(&bytes, key) {
             Content::Foreign => return None,
             Content::Damaged => None,
             Content::Payload(payload) => postcard::from_bytes(payload).ok(),
@@ -165,13 +208,9 @@ impl Cache {
     }
 
     fn write<T: Serialize>(&self, key: &str, sort: Sort, value: &T) -> io::Result<()> {
-        let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
-        write_whole(&self.path(key, sort), false, |file| {
-            file.write_all(sort.header.as_bytes())?;
-            file.write_all(sort.version.as_bytes())?;
-            file.write_all(checksum(key, &payload).as_bytes())?;
-            file.write_all(&payload)
-        })
+        let Some(path) = self.path(key, sort) else { return Ok(()) };
+        let bytes = sort.bytes(key, value)?;
+        write_whole(&path, false, |file| file.write_all(&bytes))
     }
 
     /// How many files are whole, and those that are not.
@@ -180,9 +219,8 @@ impl Cache {
     /// If one cannot be read.
     pub(crate) fn verify(&self, cancel: &Cancel) -> io::Result<(usize, Vec<PathBuf>)> {
         let (mut whole, mut damaged) = (0, Vec::new());
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Ok((whole, damaged)) };
-        for entry in entries {
-            let path = entry?.path();
+        for entry in self.entries() {
+            let path = entry.path();
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('.'));
             let sorts = [CELL, STABILITY, FAILURE];
             let Some((key, sort)) =
@@ -193,7 +231,7 @@ impl Cache {
             if cancel.requested() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            match content(&std::fs::read(&path)?, key, sort) {
+            match sort.content(&std::fs::read(&path)?, key) {
                 Content::Damaged => damaged.push(path),
                 Content::Payload(_) | Content::Foreign => whole += 1,
             }
@@ -206,20 +244,6 @@ impl Cache {
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
-
-/// What stands in a file under a key.
-fn content<'b>(bytes: &'b [u8], key: &str, sort: Sort) -> Content<'b> {
-    let Some(rest) = bytes.strip_prefix(sort.header.as_bytes()) else { return Content::Damaged };
-    let Some(rest) = rest.strip_prefix(sort.version.as_bytes()) else {
-        let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_number = number > 0 && rest.get(number) == Some(&b'\n');
-        return if is_number { Content::Foreign } else { Content::Damaged };
-    };
-    match rest.split_at_checked(blake3::OUT_LEN) {
-        Some((hash, payload)) if checksum(key, payload).as_bytes() == hash => Content::Payload(payload),
-        _ => Content::Damaged,
     }
 }
 
@@ -260,12 +284,12 @@ mod tests {
         assert_eq!((back.distances, back.scores), (outcome.distances, outcome.scores));
 
         // Under another's name it is not what was computed there.
-        std::fs::copy(cache.path("a", CELL), cache.path("b", CELL)).unwrap();
+        std::fs::copy(cache.path("a", CELL).unwrap(), cache.path("b", CELL).unwrap()).unwrap();
         assert!(cache.load("b").is_none());
         let (whole, damaged) = cache.verify(&Cancel::default()).unwrap();
-        assert_eq!((whole, damaged), (1, vec![cache.path("b", CELL)]));
+        assert_eq!((whole, damaged), (1, vec![cache.path("b", CELL).unwrap()]));
 
-        let path = cache.path("a", CELL);
+        let path = cache.path("a", CELL).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &bytes).unwrap();

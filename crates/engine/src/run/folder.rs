@@ -10,6 +10,8 @@ use crate::files::plain;
 
 /// The folder inside, with finished cells.
 pub(super) const CELLS: &str = "cells";
+/// The folder inside, with data that was in memory.
+pub const INPUTS: &str = "inputs";
 /// The folder inside, with what parts tell of themselves.
 pub(super) const PARTS: &str = "parts";
 /// The folder inside, with scripts that run parts.
@@ -78,7 +80,7 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
         None => {
             let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
             // A run that was killed early leaves these behind, and parts of one that has not begun.
-            let ours = |name: &str| [".lock", PARTS, SLURM].contains(&name) || is_passing(name);
+            let ours = |name: &str| [".lock", INPUTS, PARTS, SLURM].contains(&name) || is_passing(name);
             let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
             if let Some(name) = foreign {
                 return Err(about(format!(

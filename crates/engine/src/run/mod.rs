@@ -23,12 +23,14 @@ mod recall;
 pub(crate) mod row;
 mod score;
 pub(crate) mod selection;
+pub(crate) mod single;
 mod stability;
 mod status;
 mod tuning;
 mod unseeded;
 mod workload;
 
+pub use self::folder::INPUTS;
 pub(crate) use self::outcome::Outcome;
 pub use self::part::{Part, PartFinished, PartOptions, Phase};
 pub use self::preview::{Group, Preview};

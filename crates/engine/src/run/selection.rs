@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Error, Level, Result};
+use serde::Serialize;
 
 use super::cache::Cache;
 use super::compute::Job;
@@ -46,7 +47,7 @@ pub(crate) struct Selection {
 }
 
 /// A value that can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Candidate {
     /// Mean agreement of two halves, and its standard error.
     pub(crate) stability: f64,
