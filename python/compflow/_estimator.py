@@ -124,6 +124,9 @@ class Clusterer(Estimator):
         names = _inputs.feature_names(X)
         who = type(self).__name__
         examples = _inputs.data(X, who, sample_weight=sample_weight, seeds=seeds)
+        n, wanted = examples.shape[0], getattr(self, "n_singletons", None)
+        if isinstance(wanted, (int, np.integer)) and wanted > n:
+            raise ValueError(f"`n_singletons` = {wanted} is more than the {n} examples (n_samples={n})")
         pipeline, held = self._pipeline(examples)
         listener = Listener(f"{self._component}", bool(self.verbose))
         try:
