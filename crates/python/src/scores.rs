@@ -8,13 +8,13 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use compflow_api::{Column, Sets};
+use compflow_api::{Column, Kind, Sets};
 use compflow_engine::results::Scorer;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::data::joined;
-use crate::error::wrong;
+use crate::error::{said, wrong};
 use crate::lend;
 use crate::registry::registry;
 use crate::watch::Watch;
@@ -69,6 +69,7 @@ pub(crate) fn score(
         })
         .collect();
     let registry = py.detach(registry)?;
+    registry.find(Kind::Evaluator, &evaluator).map_err(|problem| wrong(said(&problem)))?;
     work(py, &Watch::new(false), None, move |observer, cancel| {
         let scorer = Scorer::new(&registry, Path::new("."), observer, cancel);
         scorer.score_by((&evaluator, &params), &truth, &predicted, &columns)
