@@ -20,7 +20,7 @@ mod likeliest;
 mod nearest;
 mod novel;
 mod stream;
-mod table;
+pub(crate) mod table;
 
 pub use self::assigner::{AssignOptions, Assigned, Assigner, Basis};
 pub use self::cell::{Cell, CellRequest};
