@@ -3,7 +3,7 @@
 mod across;
 mod agreement;
 pub(crate) mod cache;
-mod canonical;
+pub(crate) mod canonical;
 mod compute;
 mod distances;
 pub(crate) mod evaluate;

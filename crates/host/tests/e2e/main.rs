@@ -28,6 +28,7 @@ mod resume;
 mod runs;
 mod seeds;
 mod selection;
+mod shards;
 mod silently_wrong;
 mod start;
 mod trust;
