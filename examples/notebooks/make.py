@@ -26,7 +26,7 @@ import polars as pl
 import compflow
 from compflow import CGM, KMeans, metrics
 
-trial = pl.read_parquet("../../data/digits/d2_n150_test.parquet").filter(pl.col("trial") == 0)
+trial = pl.read_parquet("../../data/digits/d2_n750_test.parquet").filter(pl.col("trial") == 0)
 X = trial["embedding"].to_numpy()
 truth = trial["labels"].to_list()
 X.shape, truth[:5]"""),
@@ -68,10 +68,10 @@ show(X[wrong[:10]], [f"{right[at]} as {called[at]}" for at in wrong[:10]], colum
 {name: {"cri": round(metrics.cri(truth, found.sets_), 3), "ari": round(metrics.ari(truth, found.sets_), 3)}
  for name, found in (("CGM", model), ("k-means", baseline))}"""),
     text("How many digits are there, if nobody says? The number whose clusters are worth most; see docs/selection.md."),
-    code("""selection = compflow.select_k(CGM(composer="max", normalize=None, restarts=10), X, range(2, 9))
+    code("""selection = compflow.select_k(CGM(composer="max", normalize=None, restarts=10), X, range(3, 9))
 selection"""),
     code("""figure, axis = plt.subplots(figsize=(5, 2.5), dpi=60)
-axis.plot(range(2, 9), [one["worth"] for one in selection], marker="o")
+axis.plot(range(3, 9), [one["worth"] for one in selection], marker="o")
 axis.set_xlabel("digits")
 axis.set_ylabel("worth")
 plt.show()"""),
@@ -79,7 +79,7 @@ plt.show()"""),
     code("""import tempfile
 
 folder = model.save(tempfile.mkdtemp() + "/digits", X, truth)
-compflow.Results(folder)"""),
+pl.DataFrame(compflow.Results(folder).summary)"""),
 ]
 
 TOPICS = [
