@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate's root; each may know those before it.
-const ORDER: [&str; 13] = [
-    "cancel", "files", "problem", "error", "observer", "pipeline", "plugin", "data", "plan", "run", "results",
-    "assign", "fit",
+const ORDER: [&str; 14] = [
+    "cancel", "files", "parallel", "problem", "error", "observer", "pipeline", "plugin", "data", "plan", "run",
+    "results", "assign", "fit",
 ];
 
 /// All source files and their code without comments, line by line.

@@ -20,7 +20,7 @@ mod score;
 pub(crate) mod selection;
 mod stability;
 mod tuning;
-mod unseeded;
+pub(crate) mod unseeded;
 
 pub(crate) use self::outcome::Outcome;
 pub use self::preview::{Group, Preview};

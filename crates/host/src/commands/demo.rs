@@ -71,7 +71,10 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
         format: Format::Table,
         quiet: false,
     };
-    run::run(plugins, &run_args)?;
+    let code = run::run(plugins, &run_args)?;
+    if code != 0 {
+        return Ok(code);
+    }
     let page = report::write_page(&results, plugins)?;
     print(&guide(&demo, &pipeline, &results, &page))?;
     if args.open { open(&page) } else { Ok(0) }
