@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use compflow_api::{Embeddings, Sets};
+use compflow_api::{Clustering, Embeddings, Sets};
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
+use super::origin::{Examples, Origin};
 use crate::error::{Error, Result};
 use crate::files::human_bytes;
-use crate::results::{CellTables, RecordedRun, Results};
+use crate::results::CellTables;
 use crate::run::means::means;
-use crate::run::parts::{Parts, exemplars_of};
+use crate::run::members::{Members, exemplars_of};
 
 /// Sets and their points, row-major.
 #[derive(Debug)]
@@ -22,18 +23,11 @@ pub(super) struct Candidates {
 }
 
 /// The examples that the cell was made from, read again only if they are needed.
-pub(super) struct Training<'a, 'r> {
-    results: &'a Results,
-    run: &'a RecordedRun<'r>,
-    cell: &'a Cell,
+pub(super) struct Training<'a> {
+    pub(super) origin: &'a dyn Origin,
+    pub(super) cell: &'a Cell,
     trial: Option<Rc<Examples>>,
     means: Option<Rc<Means>>,
-}
-
-/// Examples of a trial.
-pub(super) struct Examples {
-    pub(super) embeddings: Vec<f32>,
-    pub(super) dim: usize,
 }
 
 /// The mean of every cluster's examples, as a point of the space.
@@ -52,9 +46,9 @@ impl Means {
     }
 }
 
-impl<'a, 'r> Training<'a, 'r> {
-    pub(super) fn new(results: &'a Results, run: &'a RecordedRun<'r>, cell: &'a Cell) -> Self {
-        Self { results, run, cell, trial: None, means: None }
+impl<'a> Training<'a> {
+    pub(super) fn new(origin: &'a dyn Origin, cell: &'a Cell) -> Self {
+        Self { origin, cell, trial: None, means: None }
     }
 
     /// The trial's examples.
@@ -62,13 +56,7 @@ impl<'a, 'r> Training<'a, 'r> {
         if let Some(trial) = &self.trial {
             return Ok(trial.clone());
         }
-        let Cell { data, trial, .. } = self.cell;
-        let about = format!("{} needs the data it was computed from", self.cell.about());
-        let dataset = self.run.data(data).map_err(|error| error.context(about))?;
-        let dim = dataset.dim;
-        let found = dataset.trials.into_iter().find(|found| found.number == *trial);
-        let found = found.ok_or_else(|| Error::data(format!("data `{data}` has no trial {trial} any more")))?;
-        let examples = Rc::new(Examples { embeddings: found.embeddings, dim });
+        let examples = Rc::new(self.origin.examples(self.cell)?);
         self.trial = Some(examples.clone());
         Ok(examples)
     }
@@ -79,18 +67,15 @@ impl<'a, 'r> Training<'a, 'r> {
             return Ok(means.clone());
         }
         let trial = self.trial()?;
-        let Cell { data, trial: number, clusterer } = self.cell;
-        let found = self.results.assignments(data, *number)?;
-        let found = found.into_iter().find(|found| found.clusterer == *clusterer);
-        let assignments = found.map(|found| found.sets).unwrap_or_default();
+        let assignments = self.origin.assignments(self.cell)?;
         let dim = trial.dim;
         if assignments.len() != trial.embeddings.len() / dim {
             let text =
                 format!("assignments.parquet does not have a row for every example of {}", self.cell.about());
             return Err(Error::request(format!("{text}; run the pipeline again")));
         }
-        let points = self.run.space().points(Embeddings::new(&trial.embeddings, dim));
-        let (sets, points) = means(&points, &assignments, self.run.space(), dim);
+        let points = self.origin.space().points(Embeddings::new(&trial.embeddings, dim));
+        let (sets, points) = means(&points, &assignments, self.origin.space(), dim);
         let positions = sets.iter().map(<[u32]>::to_vec).zip(0..).collect();
         let means = Rc::new(Means { assignments, positions, points, dim });
         self.means = Some(means.clone());
@@ -98,16 +83,45 @@ impl<'a, 'r> Training<'a, 'r> {
     }
 }
 
+/// Clusters by index, and the point of each.
+type Points = Vec<(usize, Vec<f32>)>;
+
+/// The points of some clusters that have one, and what unions are composed from, as far as exemplars say it.
+pub(super) fn representatives(
+    found: &CellTables,
+    training: &mut Training<'_>,
+    clusters: &[usize],
+    dim: usize,
+) -> Result<(Points, Members, Basis)> {
+    let of = |point: &[f32], at: &usize| (*at, point.to_vec());
+    if !found.centroids.is_empty() {
+        let points = clusters.iter().map(|at| of(&found.centroids[at * dim..][..dim], at)).collect();
+        return Ok((points, Members::default(), Basis::Centroids));
+    }
+    if !found.exemplars.is_empty() {
+        let trial = training.trial()?;
+        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
+        let sets: Sets = clusters.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
+        let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets)?;
+        let points = clusters.iter().zip(composed.chunks_exact(dim)).map(|(at, point)| of(point, at)).collect();
+        let row = |(member, row): (u32, u32)| Some((member, *rows.get(&row)?));
+        let rows = exemplars_of(&found.clusters, &found.exemplars).into_iter().filter_map(row).collect();
+        return Ok((points, Members { of: rows, vectors }, Basis::Exemplars));
+    }
+    let means = training.means()?;
+    let points = clusters.iter().filter_map(|at| Some(of(means.of(&found.clusters[*at])?, at))).collect();
+    Ok((points, Members::default(), Basis::Means))
+}
+
 /// Sets with points, except for densities, which say themselves.
 pub(super) fn gather(
     found: &CellTables,
-    run: &RecordedRun<'_>,
-    training: &mut Training<'_, '_>,
+    training: &mut Training<'_>,
     options: &AssignOptions,
     dim: usize,
 ) -> Result<Candidates> {
-    let about = training.cell.about();
-    let degree = options.degree.unwrap_or(run.degree());
+    let (origin, about) = (training.origin, training.cell.about());
+    let degree = options.degree.unwrap_or(origin.degree());
     // What the run has, each with its own representative.
     let wanted = |at: &usize| {
         let (set, size) = (&found.clusters[*at], found.sizes[*at]);
@@ -118,42 +132,19 @@ pub(super) fn gather(
     let mut put = |set: &[u32], point: &[f32]| {
         points.insert((set.len(), set.to_vec()), point.to_vec());
     };
-    let mut parts = Parts::default();
-    let basis = if !found.centroids.is_empty() {
-        seen.iter().for_each(|&at| put(&found.clusters[at], &found.centroids[at * dim..][..dim]));
-        Basis::Centroids
-    } else if !found.exemplars.is_empty() {
-        let trial = training.trial()?;
-        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
-        let sets: Sets = seen.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
-        let composed = run.compose(Embeddings::new(&vectors, dim), &sets)?;
-        for (&at, point) in seen.iter().zip(composed.chunks_exact(dim)) {
-            put(&found.clusters[at], point);
-        }
-        let of = exemplars_of(&found.clusters, &found.exemplars);
-        let at = |(member, row): (u32, u32)| Some((member, *rows.get(&row)?));
-        parts = Parts { vectors, of: of.into_iter().filter_map(at).collect() };
-        Basis::Exemplars
-    } else {
-        let means = training.means()?;
-        seen.iter().for_each(|&at| {
-            if let Some(mean) = means.of(&found.clusters[at]) {
-                put(&found.clusters[at], mean);
-            }
-        });
-        Basis::Means
-    };
+    let (representatives, mut parts, basis) = representatives(found, training, &seen, dim)?;
+    representatives.iter().for_each(|(at, point)| put(&found.clusters[*at], point));
     if !found.singletons.numbers.is_empty() {
-        parts = Parts::of_singletons(&found.singletons);
+        parts = Members::of_singletons(&found.singletons);
     }
 
     // What it could have had.
     let has_unions = found.clusters.iter().any(|set| set.len() > 1);
-    let composes = run.composes(&training.cell.clusterer).unwrap_or(has_unions);
+    let composes = origin.composes(training.cell).unwrap_or(has_unions);
     if !options.seen_only && (options.degree.is_some() || composes) {
         let known: HashSet<&[u32]> = found.clusters.iter().collect();
         let largest = seen.iter().map(|&at| found.clusters[at].len()).max().unwrap_or(0);
-        let degree = match (run.has_composer(), options.degree) {
+        let degree = match (origin.has_composer(), options.degree) {
             (true, _) => degree,
             (false, Some(degree)) if degree > largest.max(1) => {
                 let text = format!("the run has no composer, so that nothing says where unions of {degree} are");
@@ -165,8 +156,8 @@ pub(super) fn gather(
             let text = format!("{about} says nothing that unions could be composed from; leave out --degree");
             return Err(Error::request(text));
         }
-        let unseen = unseen(&parts, degree, dim, run.memory(), &known)?;
-        let composed = run.compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
+        let unseen = unseen(&parts, degree, dim, origin.memory(), &known)?;
+        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
         for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
             put(set, point);
         }
@@ -181,8 +172,38 @@ pub(super) fn gather(
     })
 }
 
+/// Sets with points of clusters that have centroids and vectors of their singletons: their own, and all others of up to
+/// `degree`, composed.
+pub(super) fn of_clustering(
+    clustering: &Clustering,
+    degree: usize,
+    dim: usize,
+    memory: u64,
+    compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
+) -> Result<Candidates> {
+    let Clustering { clusters, centroids, singletons, .. } = clustering;
+    let mut points: BTreeMap<(usize, Vec<u32>), Vec<f32>> = BTreeMap::new();
+    for (set, centroid) in clusters.iter().zip(centroids.chunks_exact(dim)) {
+        points.insert((set.len(), set.to_vec()), centroid.to_vec());
+    }
+    let parts = Members::of_singletons(singletons);
+    let unseen = unseen(&parts, degree, dim, memory, &clusters.iter().collect())?;
+    let composed = compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
+    for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
+        points.insert((set.len(), set.to_vec()), point.to_vec());
+    }
+    if points.is_empty() {
+        return Err(Error::request("there is no cluster that an example could be given to"));
+    }
+    Ok(Candidates {
+        sets: points.keys().map(|(_, set)| set).collect(),
+        points: points.into_values().flatten().collect(),
+        basis: Basis::Centroids,
+    })
+}
+
 /// All sets of up to `degree` that the run does not list.
-fn unseen(parts: &Parts, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
+fn unseen(parts: &Members, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
     // A point, a copy of it while it is composed, and a third to compare with.
     let bytes = parts
         .count(1..=degree)
@@ -220,7 +241,7 @@ mod tests {
 
     #[test]
     fn too_many_sets_are_refused() {
-        let parts = Parts { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
+        let parts = Members { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
         assert_eq!(unseen(&parts, 3, 1000, 1 << 20, &HashSet::new()).unwrap().len(), 7);
         let text = unseen(&parts, 3, 1000, 1 << 10, &HashSet::new()).unwrap_err().to_string();
         assert!(text.contains("sets of up to 3 of 3 singletons") && text.contains("--seen-only"), "{text}");
@@ -228,7 +249,7 @@ mod tests {
 
     #[test]
     fn exemplars_that_are_no_rows_are_refused() {
-        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0], dim: 1 };
+        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0].into(), dim: 1 };
         assert!(exemplar_rows(&[vec![3]], &trial).is_err());
         let (values, rows) = exemplar_rows(&[vec![2, 0], vec![2]], &trial).unwrap();
         assert_eq!((values, rows), (vec![1.0, 3.0], [(0, 0), (2, 1)].into()));

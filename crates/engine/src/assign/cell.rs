@@ -1,5 +1,7 @@
 //! Which cell of a run is meant.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::results::{Results, Run, distinct};
 
@@ -15,7 +17,7 @@ pub struct CellRequest<'a> {
 }
 
 /// One clusterer on one trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The data set.
     pub data: String,
@@ -64,7 +66,7 @@ impl Cell {
     }
 
     /// How it is called in messages.
-    pub(super) fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         format!("{} on {}, trial {}", self.clusterer, self.data, self.trial)
     }
 }

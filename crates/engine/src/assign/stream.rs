@@ -5,8 +5,6 @@
 //! threads, and the memory not on the size of the files.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -20,7 +18,7 @@ use crate::data::dataset::{FURTHER, Width};
 use crate::data::source::{DataSource, named};
 use crate::data::survey::missing_column;
 use crate::error::{Error, Result};
-use crate::files::{Staged, display, plain};
+use crate::files::{Output, Staged, display, plain};
 use crate::observer::Progress;
 use crate::plugin::services::ComponentHost;
 use crate::results::RecordedRun;
@@ -161,7 +159,7 @@ struct Work<'a, 'r> {
 
 impl<'a> Work<'a, '_> {
     /// Reads, assigns and writes everything.
-    fn all(&self, file: &mut BufWriter<&File>) -> Result<Tally> {
+    fn all(&self, file: &mut Output<'_>) -> Result<Tally> {
         let workers = Workers::new(self.threads)?;
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(self.threads);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compflow_api::{Code, ForeignLoader, Kind};
+use compflow_api::{Code, Flags, ForeignLoader, Kind};
 
 use crate::data::Dataset;
 use crate::data::dataset::Keep;
@@ -15,7 +15,8 @@ use crate::plugin::factory::Factory;
 /// Labelled data, as the command line names it.
 #[derive(Debug, Clone)]
 pub struct FitData {
-    /// A file, or a pattern; the files of a pattern are read as if they were one.
+    /// A file, or a pattern; the files of a pattern are read as if they were one. For a loader that reads none, what the data is
+    /// called.
     pub path: String,
     /// The loader; by the ending of the file if not given.
     pub loader: Option<String>,
@@ -57,7 +58,14 @@ const TRIAL: &str = "trial";
 /// # Errors
 /// Naming the file and the column or row that is at fault.
 pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<(Dataset, bool)> {
-    let files = named_files(&data.path).map_err(Error::request)?;
+    let reads_files = |name: &String| {
+        let entry = factory.registry.find(Kind::Loader, name);
+        entry.map_or(true, |entry| entry.component.flags().contains(Flags::NEEDS_PATH))
+    };
+    let files = match &data.loader {
+        Some(loader) if !reads_files(loader) => Vec::new(),
+        _ => named_files(&data.path).map_err(Error::request)?,
+    };
     let loader = match &data.loader {
         Some(loader) => loader.clone(),
         None => {
@@ -86,7 +94,7 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
         name: data.path.clone(),
         loader: loader.map_err(|error| Error::from(error).context(&data.path))?,
         seed: 0,
-        files: files.into_iter().map(Some).collect(),
+        files: if files.is_empty() { vec![None] } else { files.into_iter().map(Some).collect() },
         columns,
         segments: false,
     };

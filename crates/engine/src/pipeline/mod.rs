@@ -17,7 +17,7 @@ use self::document::{Document, Node};
 pub use self::pins::Pins;
 pub use self::variables::Variables;
 use crate::error::{Error, Result};
-use crate::files::plain;
+use crate::files::{hash_parts, plain};
 pub use crate::problem::{Origin, Problem, Source};
 
 /// What is laid over a pipeline file.
@@ -63,18 +63,30 @@ impl Pipeline {
         if !problems.is_empty() {
             return Err(Error::problems(problems, &document.sources));
         }
+        Ok(Self::of_document(document, file.to_owned(), folder_of(file), options))
+    }
+
+    /// A pipeline that is no file: what one would say, as JSON. Its paths are relative to `folder`.
+    ///
+    /// # Errors
+    /// If an option cannot be laid over it.
+    pub fn from_json(pipeline: &serde_json::Value, folder: &Path, options: &Options) -> Result<Self> {
+        let mut problems = Vec::new();
+        let document = Document::from_json(pipeline, &options.set, &mut problems);
+        if !problems.is_empty() {
+            return Err(Error::problems(problems, &document.sources));
+        }
+        Ok(Self::of_document(document, folder.join("pipeline.toml"), folder.to_owned(), options))
+    }
+
+    /// What a document says. Its name is that of the file, if it has none of its own.
+    fn of_document(document: Document, file: PathBuf, folder: PathBuf, options: &Options) -> Self {
+        let mut problems = Vec::new();
         let stem = file.file_stem().map_or_else(|| "pipeline".into(), |stem| stem.to_string_lossy());
         let mut contents = read::read(&document, &stem, &mut problems);
         select::select(&mut contents, &options.only, &mut problems);
-        Ok(Self {
-            file: file.to_owned(),
-            folder: folder_of(file),
-            document,
-            contents,
-            only: options.only.clone(),
-            variables: options.variables.clone(),
-            problems,
-        })
+        let (only, variables) = (options.only.clone(), options.variables.clone());
+        Self { file, folder, document, contents, only, variables, problems }
     }
 
     /// A pipeline that was right when it was recorded, with all of its parts.
@@ -102,10 +114,21 @@ impl Pipeline {
         self.contents.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect()
     }
 
+    /// Changes whenever what is asked for does: the file, what is laid over it, and what is wanted of it.
+    pub(crate) fn key(&self) -> String {
+        key(&self.document.root.to_json(&mut Vec::new()), &self.only)
+    }
+
     /// What is wrong with its keys and values.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+}
+
+/// The key of a pipeline with everything laid over it.
+pub(crate) fn key(resolved: &serde_json::Value, only: &[String]) -> String {
+    let resolved = resolved.to_string();
+    hash_parts(std::iter::once(&resolved).chain(only).map(String::as_bytes))
 }
 
 /// The folder of a file; a bare name is in the current one.

@@ -4,7 +4,7 @@ use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
 
 use super::distances::representatives;
 use super::means::means;
-use super::parts::Parts;
+use super::members::Members;
 
 /// More unions than this are not composed: then only sets that were found are given to others.
 const MOST_UNIONS: u128 = 1 << 14;
@@ -30,7 +30,7 @@ impl Representatives {
             None => means(&task.points(), &clustering.assignments, task.space, dim),
         };
         let largest = sets.iter().map(<[u32]>::len).max().unwrap_or(0);
-        let parts = Parts::of_clustering(clustering, task.embeddings);
+        let parts = Members::of_clustering(clustering, task.embeddings);
         let few = parts.count(2..=largest).is_some_and(|unions| unions <= MOST_UNIONS);
         if largest > 1 && task.composer.is_some() && few {
             let unseen = parts.unseen(2..=largest, &sets.iter().collect());

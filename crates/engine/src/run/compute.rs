@@ -75,8 +75,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
             return row;
         }
     };
-    let not_converged = (!outcome.clustering.diagnostics.converged)
-        .then(|| format!("did not converge in {} iterations", outcome.clustering.diagnostics.iterations));
+    let not_converged = outcome.not_converged();
     // A method that has warned of anything has said more than this.
     if let Some(text) = not_converged.as_ref().filter(|_| changed && outcome.warnings.is_empty()) {
         observer.log(Level::Warn, &about, text);
@@ -113,7 +112,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
 }
 
 /// Clusters a trial.
-fn run(job: &Job<'_>, cell: Cell, about: &str) -> Result<Outcome> {
+pub(super) fn run(job: &Job<'_>, cell: Cell, about: &str) -> Result<Outcome> {
     let host = ComponentHost::sealed(job.factory, about).with_progress();
     let outcome = cluster(job, cell, &host, about);
     let warnings = host.into_warnings();

@@ -55,6 +55,12 @@ impl Outcome {
         self.unscored(setting, trial).next().is_none()
     }
 
+    /// What to say of it if it did not converge.
+    pub(super) fn not_converged(&self) -> Option<String> {
+        let diagnostics = &self.clustering.diagnostics;
+        (!diagnostics.converged).then(|| format!("did not converge in {} iterations", diagnostics.iterations))
+    }
+
     /// Logs again what was warned of when the outcome was computed.
     pub(crate) fn repeat_warnings(&self, observer: &dyn Observer, about: &str) {
         for warning in &self.warnings {

@@ -5,6 +5,7 @@ use std::path::Path;
 use compflow_api::{Clusterer, ForeignClusterer, Services, Shape};
 
 use super::cache::Cache;
+use super::recall::recall;
 use super::row::Row;
 use super::selection::{halves_to_cluster, kept};
 use super::tuning::settle;
@@ -64,14 +65,7 @@ impl Plan {
         let cache = Cache::peek(out);
         let tuning = tuning_cells(self);
         // What tuning chooses is known if all its cells are kept.
-        let rows: Option<Vec<Row>> = tuning
-            .iter()
-            .map(|cell| {
-                let (cell, selection) = kept(self, &cache, *cell)?;
-                let outcome = Some(cache.load(&cell.key(self))?);
-                Some(Row { outcome, selection, kept: true, ..Row::unfinished(cell) })
-            })
-            .collect();
+        let rows: Option<Vec<Row>> = tuning.iter().map(|cell| recall(self, &cache, *cell, false)).collect();
         let chosen = rows.map(|rows| settle(self, &rows));
         let tested = test_cells(self, chosen.as_ref().unwrap_or(&assume_first(self)));
         let mut groups: Vec<Vec<Cell>> = Vec::new();

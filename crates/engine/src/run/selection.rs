@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Error, Level, Result};
+use serde::Serialize;
 
 use super::cache::Cache;
 use super::compute::Job;
@@ -46,7 +47,7 @@ pub(crate) struct Selection {
 }
 
 /// A value that can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Candidate {
     /// Mean agreement of two halves, and its standard error.
     pub(crate) stability: f64,
@@ -166,9 +167,16 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
         };
         advance((started + PIECES as u64).saturating_sub(done.load(Ordering::Relaxed)));
         let measured = match measured {
-            Ok(measured) => measured,
+            Ok(measured) => {
+                job.cache.forget_failure(&key);
+                measured
+            }
             Err(Error::Cancelled) => return Err(Error::Cancelled),
-            Err(error) => Err(error.to_string()),
+            Err(error) => {
+                let error = error.to_string();
+                job.cache.note_failure(&key, &about, &error);
+                Err(error)
+            }
         };
         if let Err(refused) = &measured {
             let text = format!("{} is not selected from: {refused}", choice(plan, cell));
@@ -193,15 +201,18 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
     Ok((cell, Some(selection)))
 }
 
-/// What was selected for a cell in an earlier run, as far as everything that was measured is kept.
+/// What was selected for a cell in an earlier run, if what was measured, or that it could not be, is kept of every value.
 pub(super) fn kept(plan: &Plan, cache: &Cache, cell: Cell) -> Option<(Cell, Option<Selection>)> {
     let options = plan_options(plan, cell);
     if options == 1 {
         return Some((cell, None));
     }
     let candidates = (0..options).map(|option| {
-        let measured = cache.load_stability(&key(plan, Cell { option, ..cell }))?;
-        Some(measured.map(|measured| Candidate::new(&measured)))
+        let key = key(plan, Cell { option, ..cell });
+        match cache.load_stability(&key) {
+            Some(measured) => Some(measured.map(|measured| Candidate::new(&measured))),
+            None => Some(Err(cache.failure(&key)?.error)),
+        }
     });
     let selection = Selection::new(candidates.collect::<Option<Vec<_>>>()?)?;
     Some((Cell { option: selection.chosen, ..cell }, Some(selection)))

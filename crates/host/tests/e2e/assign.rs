@@ -270,7 +270,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     folder.write_parquet("blobs.parquet", vec![("embedding", embeddings(&[&[1.0, 2.0]]))]);
     refused(&["out", "new.parquet", "--clusterer", "CAP"], 2, "has changed since the run");
     std::fs::write(folder.path("out/clusters.parquet"), "no table").unwrap();
-    refused(&ckm("new.parquet"), 2, "clusters.parquet is not a table of a run");
+    refused(&ckm("new.parquet"), 2, "clusters.parquet is not what the run wrote");
     std::fs::remove_file(folder.path("out/clusters.parquet")).unwrap();
     refused(&ckm("new.parquet"), 2, "has the run finished?");
 }

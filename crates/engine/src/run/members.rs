@@ -8,14 +8,14 @@ use compflow_kernels::counting;
 
 /// Vectors before normalisation: those of singletons, or of their exemplars.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct Members {
     /// Row-major.
     pub(crate) vectors: Vec<f32>,
     /// The row of every singleton that has one.
     pub(crate) of: BTreeMap<u32, u32>,
 }
 
-impl Parts {
+impl Members {
     /// What a method says its singletons are.
     pub(crate) fn of_singletons(singletons: &Singletons) -> Self {
         Self { vectors: singletons.vectors.clone(), of: singletons.numbers.iter().copied().zip(0..).collect() }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_is_known_is_not_composed_again() {
-        let parts = Parts { vectors: vec![0.0; 3], of: [(2, 1), (5, 0), (7, 2)].into() };
+        let parts = Members { vectors: vec![0.0; 3], of: [(2, 1), (5, 0), (7, 2)].into() };
         let known: HashSet<&[u32]> = [&[2][..], &[2, 7]].into();
         let found = parts.unseen(1..=2, &known);
         assert_eq!(found, Sets::from_iter([vec![5], vec![7], vec![2, 5], vec![5, 7]]));
