@@ -23,6 +23,11 @@ impl Cancel {
         self.0.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether both are the same token.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Non-zero once the work is no longer wanted: what components look at.
     pub(crate) fn flag(&self) -> &AtomicU32 {
         &self.0

@@ -57,7 +57,8 @@
 //!
 //! The folders of the source follow the way of the data, and each knows only those before it: [`pipeline`] (the file),
 //! [`plugin`] (libraries and components), [`data`], [`plan`] (what is to be done), [`run`] (doing it), [`results`]
-//! (what is left behind), [`assign`] (new examples), [`shards`] (examples on many machines) and [`fit`] (learning a composer). A test holds them to it.
+//! (what is left behind), [`assign`] (new examples), [`fitted`] (one cell without a folder), [`shards`] (examples on many
+//! machines) and [`fit`] (learning a composer). A test holds them to it.
 
 mod cancel;
 mod error;
@@ -68,6 +69,7 @@ mod problem;
 pub mod assign;
 pub mod data;
 pub mod fit;
+pub mod fitted;
 pub mod pipeline;
 pub mod plan;
 pub mod plugin;

@@ -42,6 +42,15 @@ pub(crate) enum Command {
     Plan(PipelineArgs),
     /// Show how far the parts of a run are, from its results folder.
     Status(StatusArgs),
+    /// Read everything in results folders, and say what is not as it was written.
+    Verify {
+        /// Results folders.
+        #[arg(required = true, value_name = "RUN")]
+        folders: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write job scripts that run a pipeline in parts on a Slurm cluster, or submit them.
     Slurm(SlurmArgs),
     /// List every library found, and why if one is not used.
@@ -381,8 +390,8 @@ pub(crate) struct FitComposerArgs {
     /// The weights to write, for `[composer] use = "bilinear"`.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session; `trial=` for none [default:
-    /// embedding=embedding,truth=labels, and trial=trial if there is one].
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none [default:
+    /// embedding=embedding,truth=labels, and trial=trial if there is one; all examples count the same].
     #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// What the pipeline's `space` will do to vectors before distances are taken.

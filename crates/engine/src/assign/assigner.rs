@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
-use compflow_api::{Clustering, Embeddings, Level, Sets, Space};
+use compflow_api::{Embeddings, Level, Sets, Space};
 
-use super::candidates::{Candidates, Training, gather, of_clustering};
+use super::candidates::{Candidates, Training, gather};
 use super::cell::Cell;
 use super::likeliest::{Likeliest, restricted};
 use super::nearest::Nearest;
 use super::novel;
+use super::origin::{Origin, Recorded};
 use crate::error::{Error, Result};
-use crate::results::{RecordedRun, Results};
+use crate::results::{CellTables, RecordedRun, Results};
 
 /// In place of the number of a set: there is none.
 pub(super) const NOTHING: u32 = u32::MAX;
@@ -69,6 +70,8 @@ pub(super) struct Choice {
     pub(super) runner_up_distance: f64,
     pub(super) margin: f64,
     pub(super) posterior: f64,
+    /// The logarithm of the density at the example, up to what all sets have in common.
+    pub(super) log_density: f64,
 }
 
 /// What became of some examples, in their order.
@@ -95,15 +98,31 @@ impl Assigner {
             return Err(Error::request("runs.parquet has examples of no dimensions; run the pipeline again"));
         }
         let found = results.cell_tables(&cell.data, cell.trial, &cell.clusterer, dim)?;
-        let mut training = Training::new(results, run, cell);
-        let space = run.space();
-        let (candidates, way) = if found.densities.sets.is_empty() {
-            let candidates = gather(&found, run, &mut training, options, dim)?;
+        Self::new(&Recorded { results, run }, cell, &found, (n, dim), options)
+    }
+
+    /// From what a cell of so many examples of so many dimensions has found, and what that was made from.
+    ///
+    /// # Errors
+    /// If the options ask for what there is not, or composing fails.
+    pub(crate) fn new(
+        origin: &dyn Origin,
+        cell: &Cell,
+        found: &CellTables,
+        (n, dim): (usize, usize),
+        options: &AssignOptions,
+    ) -> Result<Self> {
+        let mut training = Training::new(origin, cell);
+        let space = origin.space();
+        let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
+        // A mixture of single components has nothing against unions, which are then compared by their points.
+        let beyond = options.degree.filter(|degree| *degree > most);
+        let (candidates, way) = if most == 0 || most == 1 && beyond.is_some() {
+            let candidates = gather(found, &mut training, options, dim)?;
             let way = Way::Nearest(Nearest::new(&candidates.points, dim));
             (candidates, way)
         } else {
-            let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
-            if let Some(degree) = options.degree.filter(|degree| *degree > most) {
+            if let Some(degree) = beyond {
                 return Err(Error::request(format!(
                     "{} knows how likely sets of up to {most} are, and nothing of sets of {degree}; lower --degree, or run the \
                      pipeline with `degree = {degree}`",
@@ -124,8 +143,7 @@ impl Assigner {
             let way = Way::Likeliest(Likeliest::new(&densities, dim)?);
             (Candidates { sets: densities.sets, points: densities.centres, basis: Basis::Densities }, way)
         };
-        let limit =
-            options.novel.map(|share| novel::limit(results, run, cell, &mut training, share)).transpose()?;
+        let limit = options.novel.map(|share| novel::limit(&mut training, share)).transpose()?;
         let assigned: usize = found.sizes.iter().map(|&size| size as usize).sum();
         let none_can_be = candidates.sets.iter().any(<[u32]>::is_empty) || limit.is_some();
         if assigned < n && !none_can_be {
@@ -134,37 +152,10 @@ impl Assigner {
                  that are far from all",
                 n - assigned
             );
-            run.log(Level::Warn, &cell.about(), &text);
+            origin.log(Level::Warn, &cell.about(), &text);
         }
         let Candidates { sets, points, basis } = candidates;
         Ok(Self { cell: cell.clone(), space, dim, sets, points, basis, way, limit })
-    }
-
-    /// For clusters that are in no results folder: the likeliest if they have densities, else the nearest of them and of what
-    /// `compose` makes of sets of up to `degree` singletons.
-    ///
-    /// # Errors
-    /// Those of `compose`, and if there is nothing that an example could be given to.
-    pub(crate) fn of(
-        clustering: &Clustering,
-        cell: Cell,
-        space: Space,
-        dim: usize,
-        degree: usize,
-        memory: u64,
-        compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
-    ) -> Result<Self> {
-        let (candidates, way) = if clustering.densities.sets.is_empty() {
-            let candidates = of_clustering(clustering, degree, dim, memory, compose)?;
-            let way = Way::Nearest(Nearest::new(&candidates.points, dim));
-            (candidates, way)
-        } else {
-            let densities = clustering.densities.clone();
-            let way = Way::Likeliest(Likeliest::new(&densities, dim)?);
-            (Candidates { sets: densities.sets, points: densities.centres, basis: Basis::Densities }, way)
-        };
-        let Candidates { sets, points, basis } = candidates;
-        Ok(Self { cell, space, dim, sets, points, basis, way, limit: None })
     }
 
     /// The cell.
@@ -192,18 +183,43 @@ impl Assigner {
         self.limit
     }
 
+    /// The distance of every example from the point of every one of the [`sets`](Self::sets), row by row; NaN for "none of
+    /// them", which has no point. Examples are as for [`assign`](Self::assign).
+    ///
+    /// # Errors
+    /// If they are of another length.
+    pub fn transform(&self, examples: Embeddings<'_>) -> Result<Vec<f32>> {
+        self.require_dim(examples)?;
+        let points = self.space.points(examples);
+        let distance = |example: &[f32], set: &[u32], point: &[f32]| match set.is_empty() {
+            true => f32::NAN,
+            false => self.space.distance(example, point) as f32,
+        };
+        let mut distances = Vec::with_capacity(examples.len() * self.sets.len());
+        for example in points.chunks_exact(self.dim) {
+            let all = self.sets.iter().zip(self.points.chunks_exact(self.dim));
+            distances.extend(all.map(|(set, point)| distance(example, set, point)));
+        }
+        Ok(distances)
+    }
+
+    fn require_dim(&self, examples: Embeddings<'_>) -> Result<()> {
+        if examples.dim() == self.dim {
+            return Ok(());
+        }
+        Err(Error::data(format!(
+            "the embeddings have {} numbers, and those of the run have {}",
+            examples.dim(),
+            self.dim
+        )))
+    }
+
     /// Assigns examples: finite, not normalised, of [`dim`](Self::dim) numbers each.
     ///
     /// # Errors
     /// If they are of another length.
     pub fn assign(&self, examples: Embeddings<'_>) -> Result<Assigned<'_>> {
-        if examples.dim() != self.dim {
-            return Err(Error::data(format!(
-                "the embeddings have {} numbers, and those of the run have {}",
-                examples.dim(),
-                self.dim
-            )));
-        }
+        self.require_dim(examples)?;
         let points = self.space.points(examples);
         let mut choices = Vec::with_capacity(examples.len());
         match &self.way {
@@ -230,6 +246,7 @@ impl Choice {
                 runner_up_distance: self.distance,
                 margin: self.distance - limit,
                 posterior: f64::NAN,
+                log_density: self.log_density,
             };
         }
     }
@@ -277,6 +294,14 @@ impl<'a> Assigned<'a> {
         self.choices[example].posterior
     }
 
+    /// How well an example is described: the logarithm of its density, up to a constant, or minus the distance to the nearest
+    /// set's point if the method has no densities.
+    pub fn score(&self, example: usize) -> f64 {
+        let choice = &self.choices[example];
+        let nearest = if choice.set == NOTHING { choice.runner_up_distance } else { choice.distance };
+        if choice.log_density.is_nan() { -nearest } else { choice.log_density }
+    }
+
     fn named(&self, number: u32) -> Option<&'a [u32]> {
         (number != NOTHING).then(|| &self.assigner.sets[number as usize])
     }
@@ -288,8 +313,15 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_limit_keeps_its_cluster_as_the_runner_up() {
-        let choice =
-            Choice { set: 3, runner_up: 4, distance: 2.5, runner_up_distance: 3.0, margin: 0.5, posterior: 0.9 };
+        let choice = Choice {
+            set: 3,
+            runner_up: 4,
+            distance: 2.5,
+            runner_up_distance: 3.0,
+            margin: 0.5,
+            posterior: 0.9,
+            log_density: -1.0,
+        };
         let mut near = choice;
         near.leave_beyond(2.5);
         assert_eq!((near.set, near.distance), (3, 2.5));

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use compflow_api::{Clustering, Embeddings, Sets};
-use compflow_kernels::counting;
+use compflow_api::{Embeddings, Sets};
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
+use super::origin::{Examples, Origin};
 use crate::error::{Error, Result};
 use crate::files::human_bytes;
-use crate::results::{CellTables, RecordedRun, Results};
+use crate::results::CellTables;
+use crate::run::means::means;
+use crate::run::members::{Members, exemplars_of};
 
 /// Sets and their points, row-major.
 #[derive(Debug)]
@@ -21,18 +23,11 @@ pub(super) struct Candidates {
 }
 
 /// The examples that the cell was made from, read again only if they are needed.
-pub(super) struct Training<'a, 'r> {
-    results: &'a Results,
-    run: &'a RecordedRun<'r>,
-    cell: &'a Cell,
+pub(super) struct Training<'a> {
+    pub(super) origin: &'a dyn Origin,
+    pub(super) cell: &'a Cell,
     trial: Option<Rc<Examples>>,
     means: Option<Rc<Means>>,
-}
-
-/// Examples of a trial.
-pub(super) struct Examples {
-    pub(super) embeddings: Vec<f32>,
-    pub(super) dim: usize,
 }
 
 /// The mean of every cluster's examples, as a point of the space.
@@ -51,9 +46,9 @@ impl Means {
     }
 }
 
-impl<'a, 'r> Training<'a, 'r> {
-    pub(super) fn new(results: &'a Results, run: &'a RecordedRun<'r>, cell: &'a Cell) -> Self {
-        Self { results, run, cell, trial: None, means: None }
+impl<'a> Training<'a> {
+    pub(super) fn new(origin: &'a dyn Origin, cell: &'a Cell) -> Self {
+        Self { origin, cell, trial: None, means: None }
     }
 
     /// The trial's examples.
@@ -61,13 +56,7 @@ impl<'a, 'r> Training<'a, 'r> {
         if let Some(trial) = &self.trial {
             return Ok(trial.clone());
         }
-        let Cell { data, trial, .. } = self.cell;
-        let about = format!("{} needs the data it was computed from", self.cell.about());
-        let dataset = self.run.data(data).map_err(|error| error.context(about))?;
-        let dim = dataset.dim;
-        let found = dataset.trials.into_iter().find(|found| found.number == *trial);
-        let found = found.ok_or_else(|| Error::data(format!("data `{data}` has no trial {trial} any more")))?;
-        let examples = Rc::new(Examples { embeddings: found.embeddings, dim });
+        let examples = Rc::new(self.origin.examples(self.cell)?);
         self.trial = Some(examples.clone());
         Ok(examples)
     }
@@ -78,56 +67,61 @@ impl<'a, 'r> Training<'a, 'r> {
             return Ok(means.clone());
         }
         let trial = self.trial()?;
-        let Cell { data, trial: number, clusterer } = self.cell;
-        let found = self.results.assignments(data, *number)?;
-        let found = found.into_iter().find(|found| found.clusterer == *clusterer);
-        let assignments = found.map(|found| found.sets).unwrap_or_default();
+        let assignments = self.origin.assignments(self.cell)?;
         let dim = trial.dim;
         if assignments.len() != trial.embeddings.len() / dim {
             let text =
                 format!("assignments.parquet does not have a row for every example of {}", self.cell.about());
             return Err(Error::request(format!("{text}; run the pipeline again")));
         }
-        let points = self.run.space().points(Embeddings::new(&trial.embeddings, dim));
-        let (mut positions, mut sums, mut counts) = (HashMap::new(), Vec::new(), Vec::new());
-        for (point, set) in points.chunks_exact(dim).zip(assignments.iter()).filter(|(_, set)| !set.is_empty()) {
-            let at = *positions.entry(set.to_vec()).or_insert_with(|| {
-                sums.resize(sums.len() + dim, 0.0);
-                counts.push(0.0);
-                counts.len() - 1
-            });
-            counts[at] += 1.0;
-            let sum: &mut [f64] = &mut sums[at * dim..][..dim];
-            sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
-        }
-        let rows = sums.chunks_exact(dim).zip(&counts);
-        let mut points: Vec<f32> =
-            rows.flat_map(|(sum, count)| sum.iter().map(move |sum| (sum / count) as f32)).collect();
-        self.run.space().enter(&mut points, dim);
+        let points = self.origin.space().points(Embeddings::new(&trial.embeddings, dim));
+        let (sets, points) = means(&points, &assignments, self.origin.space(), dim);
+        let positions = sets.iter().map(<[u32]>::to_vec).zip(0..).collect();
         let means = Rc::new(Means { assignments, positions, points, dim });
         self.means = Some(means.clone());
         Ok(means)
     }
 }
 
-/// Vectors that unions are composed from, before normalisation: those of singletons, or rows of the trial.
-#[derive(Default)]
-struct Parts {
-    vectors: Vec<f32>,
-    /// Where the vector of a singleton is.
-    of: BTreeMap<u32, u32>,
+/// Clusters by index, and the point of each.
+type Points = Vec<(usize, Vec<f32>)>;
+
+/// The points of some clusters that have one, and what unions are composed from, as far as exemplars say it.
+pub(super) fn representatives(
+    found: &CellTables,
+    training: &mut Training<'_>,
+    clusters: &[usize],
+    dim: usize,
+) -> Result<(Points, Members, Basis)> {
+    let of = |point: &[f32], at: &usize| (*at, point.to_vec());
+    if !found.centroids.is_empty() {
+        let points = clusters.iter().map(|at| of(&found.centroids[at * dim..][..dim], at)).collect();
+        return Ok((points, Members::default(), Basis::Centroids));
+    }
+    if !found.exemplars.is_empty() {
+        let trial = training.trial()?;
+        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
+        let sets: Sets = clusters.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
+        let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets)?;
+        let points = clusters.iter().zip(composed.chunks_exact(dim)).map(|(at, point)| of(point, at)).collect();
+        let row = |(member, row): (u32, u32)| Some((member, *rows.get(&row)?));
+        let rows = exemplars_of(&found.clusters, &found.exemplars).into_iter().filter_map(row).collect();
+        return Ok((points, Members { of: rows, vectors }, Basis::Exemplars));
+    }
+    let means = training.means()?;
+    let points = clusters.iter().filter_map(|at| Some(of(means.of(&found.clusters[*at])?, at))).collect();
+    Ok((points, Members::default(), Basis::Means))
 }
 
 /// Sets with points, except for densities, which say themselves.
 pub(super) fn gather(
     found: &CellTables,
-    run: &RecordedRun<'_>,
-    training: &mut Training<'_, '_>,
+    training: &mut Training<'_>,
     options: &AssignOptions,
     dim: usize,
 ) -> Result<Candidates> {
-    let about = training.cell.about();
-    let degree = options.degree.unwrap_or(run.degree());
+    let (origin, about) = (training.origin, training.cell.about());
+    let degree = options.degree.unwrap_or(origin.degree());
     // What the run has, each with its own representative.
     let wanted = |at: &usize| {
         let (set, size) = (&found.clusters[*at], found.sizes[*at]);
@@ -138,41 +132,19 @@ pub(super) fn gather(
     let mut put = |set: &[u32], point: &[f32]| {
         points.insert((set.len(), set.to_vec()), point.to_vec());
     };
-    let mut parts = Parts::default();
-    let basis = if !found.centroids.is_empty() {
-        seen.iter().for_each(|&at| put(&found.clusters[at], &found.centroids[at * dim..][..dim]));
-        Basis::Centroids
-    } else if !found.exemplars.is_empty() {
-        let trial = training.trial()?;
-        let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
-        let sets: Sets = seen.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
-        let composed = run.compose(Embeddings::new(&vectors, dim), &sets)?;
-        for (&at, point) in seen.iter().zip(composed.chunks_exact(dim)) {
-            put(&found.clusters[at], point);
-        }
-        parts = Parts { vectors, of: singleton_rows(found, &rows) };
-        Basis::Exemplars
-    } else {
-        let means = training.means()?;
-        seen.iter().for_each(|&at| {
-            if let Some(mean) = means.of(&found.clusters[at]) {
-                put(&found.clusters[at], mean);
-            }
-        });
-        Basis::Means
-    };
+    let (representatives, mut parts, basis) = representatives(found, training, &seen, dim)?;
+    representatives.iter().for_each(|(at, point)| put(&found.clusters[*at], point));
     if !found.singletons.numbers.is_empty() {
-        let of = found.singletons.numbers.iter().copied().zip(0..).collect();
-        parts = Parts { vectors: found.singletons.vectors.clone(), of };
+        parts = Members::of_singletons(&found.singletons);
     }
 
     // What it could have had.
     let has_unions = found.clusters.iter().any(|set| set.len() > 1);
-    let composes = run.composes(&training.cell.clusterer).unwrap_or(has_unions);
+    let composes = origin.composes(training.cell).unwrap_or(has_unions);
     if !options.seen_only && (options.degree.is_some() || composes) {
         let known: HashSet<&[u32]> = found.clusters.iter().collect();
         let largest = seen.iter().map(|&at| found.clusters[at].len()).max().unwrap_or(0);
-        let degree = match (run.has_composer(), options.degree) {
+        let degree = match (origin.has_composer(), options.degree) {
             (true, _) => degree,
             (false, Some(degree)) if degree > largest.max(1) => {
                 let text = format!("the run has no composer, so that nothing says where unions of {degree} are");
@@ -184,10 +156,8 @@ pub(super) fn gather(
             let text = format!("{about} says nothing that unions could be composed from; leave out --degree");
             return Err(Error::request(text));
         }
-        let unseen = unseen(&parts, degree, dim, run.memory(), &known)?;
-        let members: Sets =
-            unseen.iter().map(|set| set.iter().map(|member| parts.of[member]).collect::<Vec<u32>>()).collect();
-        let composed = run.compose(Embeddings::new(&parts.vectors, dim), &members)?;
+        let unseen = unseen(&parts, degree, dim, origin.memory(), &known)?;
+        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
         for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
             put(set, point);
         }
@@ -202,56 +172,21 @@ pub(super) fn gather(
     })
 }
 
-/// Sets with points of clusters that have centroids and vectors of their singletons: their own, and all others of up to
-/// `degree`, composed.
-pub(super) fn of_clustering(
-    clustering: &Clustering,
-    degree: usize,
-    dim: usize,
-    memory: u64,
-    compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
-) -> Result<Candidates> {
-    let Clustering { clusters, centroids, singletons, .. } = clustering;
-    let mut points: BTreeMap<(usize, Vec<u32>), Vec<f32>> = BTreeMap::new();
-    for (set, centroid) in clusters.iter().zip(centroids.chunks_exact(dim)) {
-        points.insert((set.len(), set.to_vec()), centroid.to_vec());
-    }
-    let of = singletons.numbers.iter().copied().zip(0..).collect();
-    let parts = Parts { vectors: singletons.vectors.clone(), of };
-    let unseen = unseen(&parts, degree, dim, memory, &clusters.iter().collect())?;
-    let members: Sets =
-        unseen.iter().map(|set| set.iter().map(|member| parts.of[member]).collect::<Vec<u32>>()).collect();
-    let composed = compose(Embeddings::new(&parts.vectors, dim), &members)?;
-    for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
-        points.insert((set.len(), set.to_vec()), point.to_vec());
-    }
-    if points.is_empty() {
-        return Err(Error::request("there is no cluster that an example could be given to"));
-    }
-    Ok(Candidates {
-        sets: points.keys().map(|(_, set)| set).collect(),
-        points: points.into_values().flatten().collect(),
-        basis: Basis::Centroids,
-    })
-}
-
 /// All sets of up to `degree` that the run does not list.
-fn unseen(parts: &Parts, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
-    let numbers: Vec<u32> = parts.of.keys().copied().collect();
+fn unseen(parts: &Members, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
     // A point, a copy of it while it is composed, and a third to compare with.
-    let bytes = counting::sets(numbers.len(), 1..=degree)
+    let bytes = parts
+        .count(1..=degree)
         .and_then(|count| count.checked_mul(12 * dim as u128 + 100))
         .filter(|bytes| *bytes <= u128::from(memory));
     if bytes.is_none() {
         return Err(Error::request(format!(
             "the sets of up to {degree} of {} singletons take more than the {} of memory; lower --degree, or say --seen-only",
-            numbers.len(),
+            parts.of.len(),
             human_bytes(memory)
         )));
     }
-    let named = Sets::all_up_to(numbers.len(), degree);
-    let named = named.iter().map(|set| set.iter().map(|&at| numbers[at as usize]).collect::<Vec<u32>>());
-    Ok(named.filter(|set| !known.contains(&set[..])).collect())
+    Ok(parts.unseen(1..=degree, known))
 }
 
 /// The trial's rows that are exemplars, in ascending order, which no numbering of clusters changes; and where each is.
@@ -270,46 +205,23 @@ fn positions(rows: &[u32], at: &BTreeMap<u32, u32>) -> Vec<u32> {
     rows.iter().filter_map(|row| at.get(row).copied()).collect()
 }
 
-/// Where the exemplar of every singleton is: that of the cluster that it is alone in, or of the first that it is in.
-fn singleton_rows(found: &CellTables, rows: &BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
-    let mut of = BTreeMap::new();
-    let mut clusters: Vec<(&[u32], &Vec<u32>)> = found.clusters.iter().zip(&found.exemplars).collect();
-    clusters.sort_by_key(|(set, _)| set.len());
-    for (set, exemplars) in clusters {
-        for (member, row) in set.iter().zip(exemplars) {
-            if let Some(&at) = rows.get(row) {
-                of.entry(*member).or_insert(at);
-            }
-        }
-    }
-    of
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_the_run_lists_is_not_composed_again_and_too_many_are_refused() {
-        let parts = Parts { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
-        let known: HashSet<&[u32]> = [&[2][..], &[2, 7]].into();
-        let found = unseen(&parts, 2, 1, 1 << 20, &known).unwrap();
-        assert_eq!(found, Sets::from_iter([vec![5], vec![7], vec![2, 5], vec![5, 7]]));
-        let text = unseen(&parts, 3, 1000, 1 << 10, &known).unwrap_err().to_string();
+    fn too_many_sets_are_refused() {
+        let parts = Members { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
+        assert_eq!(unseen(&parts, 3, 1000, 1 << 20, &HashSet::new()).unwrap().len(), 7);
+        let text = unseen(&parts, 3, 1000, 1 << 10, &HashSet::new()).unwrap_err().to_string();
         assert!(text.contains("sets of up to 3 of 3 singletons") && text.contains("--seen-only"), "{text}");
     }
 
     #[test]
-    fn exemplars_that_are_no_rows_are_refused_and_those_of_singletons_come_first() {
-        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0], dim: 1 };
+    fn exemplars_that_are_no_rows_are_refused() {
+        let trial = Examples { embeddings: vec![1.0, 2.0, 3.0].into(), dim: 1 };
         assert!(exemplar_rows(&[vec![3]], &trial).is_err());
-        let found = CellTables {
-            clusters: Sets::from_iter([vec![0, 1], vec![1]]),
-            exemplars: vec![vec![2, 0], vec![1]],
-            ..CellTables::default()
-        };
-        let (values, rows) = exemplar_rows(&found.exemplars, &trial).unwrap();
-        assert_eq!(values, [1.0, 2.0, 3.0]);
-        assert_eq!(singleton_rows(&found, &rows), [(0, 2), (1, 1)].into());
+        let (values, rows) = exemplar_rows(&[vec![2, 0], vec![2]], &trial).unwrap();
+        assert_eq!((values, rows), (vec![1.0, 3.0], [(0, 0), (2, 1)].into()));
     }
 }

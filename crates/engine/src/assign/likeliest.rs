@@ -134,6 +134,7 @@ fn choice(logs: impl Iterator<Item = f64> + Clone, distance: impl Fn(usize) -> f
         runner_up_distance: if has_next { distance(next.0) } else { f64::NAN },
         margin: if has_next { best.1 - next.1 } else { f64::NAN },
         posterior: total.recip(),
+        log_density: best.1 + total.ln(),
     }
 }
 
@@ -188,6 +189,7 @@ mod tests {
             let total: f64 = logs.iter().map(|log| log.exp()).sum();
             assert!((choice.posterior - logs[order[0]].exp() / total).abs() < 1e-9);
             assert!((choice.margin - (logs[order[0]] - logs[order[1]])).abs() < 1e-9);
+            assert!((choice.log_density - total.ln()).abs() < 1e-9);
         }
         // Far from both sets, and at no distance from nothing.
         assert!(found[2].set == 0 && found[2].distance.is_nan() && found[2].runner_up_distance > 100.0);

@@ -16,12 +16,16 @@
 mod assigner;
 mod candidates;
 mod cell;
+mod detach;
 mod likeliest;
 mod nearest;
 mod novel;
+mod origin;
 mod stream;
 pub(crate) mod table;
 
 pub use self::assigner::{AssignOptions, Assigned, Assigner, Basis};
 pub use self::cell::{Cell, CellRequest};
+pub(crate) use self::detach::self_contained;
+pub(crate) use self::origin::{Examples, Origin};
 pub use self::stream::{NewData, Tally, assign_files};

@@ -69,6 +69,7 @@ impl Nearest {
                     runner_up_distance: farther,
                     margin: farther - best.1,
                     posterior: f64::NAN,
+                    log_density: f64::NAN,
                 });
             }
         }

@@ -3,31 +3,34 @@
 use compflow_api::Embeddings;
 
 use super::candidates::Training;
-use super::cell::Cell;
 use crate::error::{Error, Result};
-use crate::results::{RecordedRun, Results};
 
 /// The distance within which this share of the cell's own examples is from their clusters. Those that belong to nothing do
 /// not count.
 ///
 /// # Errors
 /// If the share is none, or the distances are not known and cannot be computed.
-pub(super) fn limit(
-    results: &Results,
-    run: &RecordedRun<'_>,
-    cell: &Cell,
-    training: &mut Training<'_, '_>,
-    share: f64,
-) -> Result<f64> {
+pub(super) fn limit(training: &mut Training<'_>, share: f64) -> Result<f64> {
     if !(share > 0.0 && share <= 1.0) {
         return Err(Error::request(format!("--novel takes a share above 0 and at most 1, found {share}")));
     }
-    let mut distances = results.cell_distances(&cell.data, cell.trial, &cell.clusterer)?;
+    quantile(distances(training)?, share).ok_or_else(|| {
+        Error::request(format!("{}: no example has a distance; leave out --novel", training.cell.about()))
+    })
+}
+
+/// The distances of the cell's own examples from their clusters, without those that belong to nothing.
+///
+/// # Errors
+/// If they are not known and cannot be computed.
+pub(super) fn distances(training: &mut Training<'_>) -> Result<Vec<f32>> {
+    let origin = training.origin;
+    let mut distances = origin.distances(training.cell)?;
     if distances.is_empty() {
         // The method has no representatives, so the run measured nothing.
         let means = training.means()?;
         let trial = training.trial()?;
-        let (space, dim) = (run.space(), trial.dim);
+        let (space, dim) = (origin.space(), trial.dim);
         let points = space.points(Embeddings::new(&trial.embeddings, dim));
         for (point, set) in points.chunks_exact(dim).zip(means.assignments.iter()) {
             if let Some(mean) = means.of(set) {
@@ -35,8 +38,7 @@ pub(super) fn limit(
             }
         }
     }
-    quantile(distances, share)
-        .ok_or_else(|| Error::request(format!("{}: no example has a distance; leave out --novel", cell.about())))
+    Ok(distances)
 }
 
 /// The smallest value that this share of the values does not exceed.

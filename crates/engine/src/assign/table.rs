@@ -1,7 +1,5 @@
 //! What became of examples, as a table.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array};
@@ -15,6 +13,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::assigner::{Assigned, Choice};
 use crate::error::{Error, Result};
+use crate::files::Output;
 
 /// The columns that are written beside those that were asked for.
 pub(super) const COLUMNS: [&str; 7] =
@@ -101,7 +100,7 @@ fn sets<'a>(sets: impl ExactSizeIterator<Item = Option<&'a [u32]>>) -> Result<Ar
 ///
 /// # Errors
 /// Those of the parts, that they differ in their columns, and that they cannot be written.
-pub(crate) fn write(file: &mut BufWriter<&File>, parts: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+pub(crate) fn write(file: &mut Output<'_>, parts: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
     let failed =
         |error: parquet::errors::ParquetError| Error::run(format!("the table cannot be written: {error}"));
     let mut parts = parts.peekable();

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
+use arrow_buffer::ScalarBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use compflow_api::{Column, Sets, Table};
@@ -36,8 +37,8 @@ pub struct Dataset {
 pub struct Trial {
     /// As the source counts.
     pub number: u32,
-    /// Row-major; empty if the data is read batch by batch.
-    pub embeddings: Vec<f32>,
+    /// Row-major; empty if the data is read batch by batch. Those that came in one piece are where the loader has them.
+    pub embeddings: ScalarBuffer<f32>,
     /// The true sets, if the source has them.
     pub truth: Option<Sets>,
     /// How gladly each example becomes an exemplar, if the source says so.
@@ -213,10 +214,45 @@ pub(crate) struct Builder {
 /// What has been read of one trial.
 #[derive(Debug, Default)]
 struct TrialRows {
-    embeddings: Vec<f32>,
+    embeddings: Pieces,
     hasher: blake3::Hasher,
     /// Positions of its rows among all rows.
     rows: Vec<usize>,
+}
+
+/// Numbers that come piece by piece. The first is not copied: data in memory is one piece.
+#[derive(Debug, Default)]
+enum Pieces {
+    #[default]
+    None,
+    One(ScalarBuffer<f32>),
+    More(Vec<f32>),
+}
+
+impl Pieces {
+    fn add(&mut self, piece: ScalarBuffer<f32>) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::One(piece),
+            Self::One(first) => {
+                let mut all = Vec::with_capacity(2 * (first.len() + piece.len()));
+                all.extend_from_slice(&first);
+                all.extend_from_slice(&piece);
+                Self::More(all)
+            }
+            Self::More(mut all) => {
+                all.extend_from_slice(&piece);
+                Self::More(all)
+            }
+        };
+    }
+
+    fn join(self) -> ScalarBuffer<f32> {
+        match self {
+            Self::None => ScalarBuffer::default(),
+            Self::One(piece) => piece,
+            Self::More(all) => all.into(),
+        }
+    }
 }
 
 /// Values that are all numbers or all texts.
@@ -330,7 +366,7 @@ impl Builder {
                 let rows = &values.values()[row * dim..end * dim];
                 trial.hasher.update(bytemuck::cast_slice(rows));
                 if self.keep == Keep::Matrix {
-                    trial.embeddings.extend_from_slice(rows);
+                    trial.embeddings.add(values.values().slice(row * dim, rows.len()));
                 }
                 row = end;
             }
@@ -386,7 +422,7 @@ impl Builder {
             let seeds_key = seeds.as_ref().map(|seeds: &Seeds| seeds.keys().0).unwrap_or_default();
             trials.push(Trial {
                 number,
-                embeddings,
+                embeddings: embeddings.join(),
                 truth,
                 preferences,
                 weights,
@@ -613,7 +649,9 @@ impl Labels {
         first_row: usize,
     ) -> Result<()> {
         if let Some(row) = (0..column.len()).find(|&row| column.is_null(row)) {
-            return Err(Error::data(format!("row {}: the {what} is null", first_row + row)));
+            // Whoever has labels of some examples only has another way.
+            let help = if what == "truth" { "; labels that only some examples have go under `seed`" } else { "" };
+            return Err(Error::data(format!("row {}: the {what} is null{help}", first_row + row)));
         }
         let (values, lengths) = list_parts(column).unwrap_or_else(|| (column.clone(), vec![1; column.len()]));
         // A true set may be empty: "none of them". An identifier is one value, which no list is.

@@ -158,13 +158,23 @@ impl Document {
         }
         let value = convert_table(table.get_ref(), 0, 0, problems);
         let root = Node { value, origin: Origin { source: 0, span: 0..0 } };
-        let mut document = Self { root, sources: vec![file] };
+        Self { root, sources: vec![file] }.with(sets, problems)
+    }
+
+    /// Likewise, of what is no file, so that nothing in it has a place.
+    pub(crate) fn from_json(json: &Json, sets: &[String], problems: &mut Vec<Problem>) -> Self {
+        let nowhere = Source { name: "pipeline".to_owned(), text: String::new() };
+        Self { root: Node::from_json(json), sources: vec![nowhere] }.with(sets, problems)
+    }
+
+    /// Lays `--set` options over it.
+    fn with(mut self, sets: &[String], problems: &mut Vec<Problem>) -> Self {
         for set in sets {
-            let source = document.sources.len();
-            document.sources.push(Source { name: "--set".to_owned(), text: set.clone() });
-            document.set(set, source, problems);
+            let source = self.sources.len();
+            self.sources.push(Source { name: "--set".to_owned(), text: set.clone() });
+            self.set(set, source, problems);
         }
-        document
+        self
     }
 
     /// Lays one `path.to.key=value` over the document.

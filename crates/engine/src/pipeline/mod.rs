@@ -63,18 +63,30 @@ impl Pipeline {
         if !problems.is_empty() {
             return Err(Error::problems(problems, &document.sources));
         }
+        Ok(Self::of_document(document, file.to_owned(), folder_of(file), options))
+    }
+
+    /// A pipeline that is no file: what one would say, as JSON. Its paths are relative to `folder`.
+    ///
+    /// # Errors
+    /// If an option cannot be laid over it.
+    pub fn from_json(pipeline: &serde_json::Value, folder: &Path, options: &Options) -> Result<Self> {
+        let mut problems = Vec::new();
+        let document = Document::from_json(pipeline, &options.set, &mut problems);
+        if !problems.is_empty() {
+            return Err(Error::problems(problems, &document.sources));
+        }
+        Ok(Self::of_document(document, folder.join("pipeline.toml"), folder.to_owned(), options))
+    }
+
+    /// What a document says. Its name is that of the file, if it has none of its own.
+    fn of_document(document: Document, file: PathBuf, folder: PathBuf, options: &Options) -> Self {
+        let mut problems = Vec::new();
         let stem = file.file_stem().map_or_else(|| "pipeline".into(), |stem| stem.to_string_lossy());
         let mut contents = read::read(&document, &stem, &mut problems);
         select::select(&mut contents, &options.only, &mut problems);
-        Ok(Self {
-            file: file.to_owned(),
-            folder: folder_of(file),
-            document,
-            contents,
-            only: options.only.clone(),
-            variables: options.variables.clone(),
-            problems,
-        })
+        let (only, variables) = (options.only.clone(), options.variables.clone());
+        Self { file, folder, document, contents, only, variables, problems }
     }
 
     /// A pipeline that was right when it was recorded, with all of its parts.

@@ -3,6 +3,7 @@
 pub(crate) mod cell;
 mod check;
 pub(crate) mod checker;
+pub(crate) mod compose;
 mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;

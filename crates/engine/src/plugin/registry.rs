@@ -68,6 +68,17 @@ pub struct Entry {
     pub library: usize,
 }
 
+/// Components by kind and name.
+type Components = BTreeMap<(Kind, String), Vec<Entry>>;
+
+/// Adds the components of a library, which is the one at this index.
+fn list(library: &ForeignLibrary, at: usize, components: &mut Components) {
+    for component in &library.components {
+        let key = (component.kind, component.name.to_owned());
+        components.entry(key).or_default().push(Entry { component: *component, library: at });
+    }
+}
+
 /// Every library found, and every component in them. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Registry {
@@ -76,7 +87,7 @@ pub struct Registry {
     /// In the order in which they were found.
     pub libraries: Arc<[LibraryFile]>,
     /// Several entries under one name are an error when that name is used.
-    components: Arc<BTreeMap<(Kind, String), Vec<Entry>>>,
+    components: Arc<Components>,
 }
 
 impl Registry {
@@ -87,8 +98,19 @@ impl Registry {
 
     /// Likewise, but a library that is pinned to another content is refused, before any of its code could run.
     pub fn scan_pinned(folders: &[PathBuf], pins: &Pins) -> Self {
+        Self::scan_beside(Vec::new(), folders, pins)
+    }
+
+    /// Likewise, beside components that the program itself has: a library that is no file.
+    pub fn scan_beside(own: Vec<ForeignLibrary>, folders: &[PathBuf], pins: &Pins) -> Self {
         let mut libraries: Vec<LibraryFile> = Vec::new();
-        let mut components: BTreeMap<(Kind, String), Vec<Entry>> = BTreeMap::new();
+        let mut components = Components::new();
+        for library in own {
+            list(&library, libraries.len(), &mut components);
+            let hash = OnceLock::from(Ok(format!("{} {}", library.name, library.version)));
+            let path = PathBuf::from(&library.name);
+            libraries.push(LibraryFile { path, state: State::Loaded(library), hash });
+        }
         let mut names: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
         for folder in folders {
             let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -107,11 +129,7 @@ impl Registry {
                 };
                 names.entry(name).or_insert_with(|| file.path.clone());
                 if let State::Loaded(library) = &file.state {
-                    for component in &library.components {
-                        let entry = Entry { component: *component, library: libraries.len() };
-                        let key = (component.kind, component.name.to_owned());
-                        components.entry(key).or_default().push(entry);
-                    }
+                    list(library, libraries.len(), &mut components);
                 }
                 libraries.push(file);
             }

@@ -1,13 +1,16 @@
 //! One cell of a results folder, read back: its clusters and what they were made from.
 
-use compflow_api::{Densities, Sets, Singletons};
+use std::collections::HashMap;
+
+use compflow_api::{Clustering, Densities, Sets, Singletons};
 use polars::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::read::{Results, Table};
 use crate::error::{Error, Result};
 
 /// What a cell found, without its examples.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CellTables {
     /// The clusters.
     pub(crate) clusters: Sets,
@@ -21,6 +24,27 @@ pub(crate) struct CellTables {
     pub(crate) densities: Densities,
 }
 
+/// How many examples each cluster has.
+pub(super) fn sizes(clustering: &Clustering) -> Vec<u32> {
+    let mut counts: HashMap<&[u32], u32> = HashMap::new();
+    clustering.assignments.iter().for_each(|set| *counts.entry(set).or_default() += 1);
+    clustering.clusters.iter().map(|set| counts.get(set).copied().unwrap_or(0)).collect()
+}
+
+impl CellTables {
+    /// What a clustering says.
+    pub(crate) fn of(clustering: &Clustering) -> Self {
+        Self {
+            sizes: sizes(clustering),
+            clusters: clustering.clusters.clone(),
+            exemplars: clustering.exemplars.clone(),
+            centroids: clustering.centroids.clone(),
+            singletons: clustering.singletons.clone(),
+            densities: clustering.densities.clone(),
+        }
+    }
+}
+
 impl Results {
     /// What a cell found; `dim` is the length of its embeddings.
     ///
@@ -28,7 +52,7 @@ impl Results {
     /// If a table is missing or damaged, or has nothing of the cell.
     pub(crate) fn cell_tables(&self, data: &str, trial: u32, clusterer: &str, dim: usize) -> Result<CellTables> {
         let key = (data, trial, clusterer);
-        let table = Table::open(&self.folder, "clusters")?;
+        let table = Table::open(&self.tables, "clusters")?;
         let mut found = table.read(|frame| read_clusters(frame, key))?;
         if found.clusters.is_empty() {
             let path = table.path.display();
@@ -37,16 +61,16 @@ impl Results {
             )));
         }
         // Runs of earlier versions have no such tables.
-        let there = |name: &str| self.folder.join(format!("{name}.parquet")).exists();
+        let there = |name: &str| self.tables.has(name);
         if there("singletons") {
             found.singletons =
-                Table::open(&self.folder, "singletons")?.read(|frame| read_singletons(frame, key))?;
+                Table::open(&self.tables, "singletons")?.read(|frame| read_singletons(frame, key))?;
         }
         if there("densities") {
-            found.densities = Table::open(&self.folder, "densities")?.read(|frame| read_densities(frame, key))?;
+            found.densities = Table::open(&self.tables, "densities")?.read(|frame| read_densities(frame, key))?;
             if !found.densities.sets.is_empty() {
                 found.densities.factors =
-                    Table::open(&self.folder, "factors")?.read(|frame| vectors(frame, key, "values"))?.1.concat();
+                    Table::open(&self.tables, "factors")?.read(|frame| vectors(frame, key, "values"))?.1.concat();
             }
         }
         let CellTables { clusters, centroids, singletons, densities, .. } = &found;
@@ -76,7 +100,7 @@ impl Results {
     /// # Errors
     /// If the table is missing or damaged.
     pub(crate) fn cell_distances(&self, data: &str, trial: u32, clusterer: &str) -> Result<Vec<f32>> {
-        Table::open_columns(&self.folder, "assignments", &["data", "trial", "clusterer", "distance"], &[])?.read(
+        Table::open_columns(&self.tables, "assignments", &["data", "trial", "clusterer", "distance"], &[])?.read(
             |frame| {
                 let distances = frame.column("distance")?.f32()?;
                 Ok(rows(frame, (data, trial, clusterer))?

@@ -16,10 +16,14 @@ pub(super) fn are_there(plan: &Plan) -> bool {
 /// The name of every singleton of a cell, by its number: the user's, and `cluster 7` for those that the user has not named.
 /// None if the clusterer does not keep to what is known.
 pub(super) fn of_cell(plan: &Plan, row: &Row, clustering: &Clustering) -> Option<Vec<String>> {
-    let known = &row.cell.seeds(plan)?.names;
+    Some(singleton_names(&row.cell.seeds(plan)?.names, clustering))
+}
+
+/// The name of every singleton by its number, the first of which are known.
+pub(crate) fn singleton_names(known: &[String], clustering: &Clustering) -> Vec<String> {
     let numbers = [clustering.assignments.values(), clustering.clusters.values(), &clustering.singletons.numbers];
     let count = numbers.into_iter().flatten().max().map_or(0, |last| *last as usize + 1);
-    Some(complete(known, count))
+    complete(known, count)
 }
 
 /// Names for `count` singletons, no two alike, the first of which are known.

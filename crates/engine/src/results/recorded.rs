@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compflow_api::{
-    Composer, Embeddings, Evaluation, Flags, ForeignComposer, Kind, Level, Rows, Services, Sets, Space, Task,
-};
+use compflow_api::{Embeddings, Evaluation, Flags, ForeignComposer, Kind, Level, Rows, Sets, Space};
 
 use super::record::RunRecord;
 use super::statistics::mean;
@@ -18,11 +16,11 @@ use crate::files::display;
 use crate::observer::Observer;
 use crate::pipeline::{Columns, Pipeline, Variables};
 use crate::plan::checker::Checker;
+use crate::plan::compose::compose_sets;
 use crate::plan::resources::{cores, memory_budget};
 use crate::plan::shared::Shared;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
-use crate::plugin::services::ComponentHost;
 use crate::run::evaluate::evaluate;
 
 /// A recorded pipeline and the libraries that are here now.
@@ -185,12 +183,7 @@ impl<'r> RecordedRun<'r> {
             true => self.composer()?,
             false => None,
         };
-        let composer = shared.map(|shared| shared.get(&self.factory)).transpose()?;
-        let composer = composer.as_deref().map(|composer| composer as &dyn Composer);
-        let host = ComponentHost::new(&self.factory, "composing");
-        let services = Services { host: &host, threads: cores(), memory: self.factory.memory, ..Services::none() };
-        let task = Task { space: self.space(), composer, ..Task::new(rows) };
-        Ok(task.compose_sets(rows, sets, &services)?)
+        compose_sets(shared.as_ref(), &self.factory, self.space(), rows, sets)
     }
 
     /// The run's composer, if what it reads is what it was.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compflow_api::{Evaluation, Flags, ForeignEvaluator, Kind, Sets};
+use compflow_api::{Evaluation, Flags, ForeignEvaluator, Kind, Sets, Table};
 
 use super::labels::Labels;
 use crate::cancel::Cancel;
@@ -73,25 +73,24 @@ impl Scorer {
     /// # Errors
     /// If there is none of that name, or it needs parameters.
     pub fn evaluator(&self, name: &str) -> Result<PlannedEvaluator> {
-        let created = self.survey.factory.create(Kind::Evaluator, name, "{}", name)?;
+        self.make(name, "{}", &Table::new())
+    }
+
+    /// Makes an evaluator that may ask for these columns.
+    fn make(&self, name: &str, params: &str, there: &Table) -> Result<PlannedEvaluator> {
+        let created = self.survey.factory.create(Kind::Evaluator, name, params, name)?;
         let flags = created.instance.flags()?;
         if flags.contains(Flags::NEEDS_EMBEDDINGS) {
             return Err(Error::request(format!("evaluator `{name}` needs embeddings, and here are only sets")));
         }
         let columns = created.instance.columns()?;
-        if let Some(column) = columns.first() {
+        if let Some(column) = columns.iter().find(|column| there.iter().all(|(known, _)| known != *column)) {
             let text =
                 format!("evaluator `{name}` needs the column `{column}` of the data, and here are only sets");
             return Err(Error::request(text));
         }
-        let recipe = Recipe {
-            kind: Kind::Evaluator,
-            name: name.to_owned(),
-            params: "{}".to_owned(),
-            key: created.key,
-            flags,
-            columns,
-        };
+        let (params, key) = (params.to_owned(), created.key);
+        let recipe = Recipe { kind: Kind::Evaluator, name: name.to_owned(), params, key, flags, columns };
         let instance = ForeignEvaluator::try_from(created.instance)?;
         let metrics = instance.try_metrics()?;
         Ok(PlannedEvaluator { shared: Shared::new(recipe, instance), metrics })
@@ -109,5 +108,23 @@ impl Scorer {
     ) -> Result<Vec<(String, f64)>> {
         let evaluation = Evaluation::new(predicted, truth);
         Ok(evaluate(&self.survey.factory, evaluator, &evaluation, evaluator.name())?)
+    }
+
+    /// Scores sets with the evaluator of this name and parameters (JSON), which may ask for these columns of the examples.
+    ///
+    /// # Errors
+    /// If there is none of that name, it refuses its parameters, needs more than there is, or whatever else it says.
+    pub fn score_by(
+        &self,
+        (name, params): (&str, &str),
+        truth: &Sets,
+        predicted: &Sets,
+        columns: &Table,
+    ) -> Result<Vec<(String, f64)>> {
+        let evaluator = self.make(name, params, columns)?;
+        let wanted = evaluator.shared.recipe.columns.iter();
+        let wanted = wanted.filter_map(|name| columns.iter().find(|(known, _)| known == name)).cloned();
+        let evaluation = Evaluation { columns: &wanted.collect(), ..Evaluation::new(predicted, truth) };
+        Ok(evaluate(&self.survey.factory, &evaluator, &evaluation, name)?)
     }
 }

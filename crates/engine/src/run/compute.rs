@@ -112,7 +112,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
 }
 
 /// Clusters a trial.
-fn run(job: &Job<'_>, cell: Cell, about: &str) -> Result<Outcome> {
+pub(super) fn run(job: &Job<'_>, cell: Cell, about: &str) -> Result<Outcome> {
     let host = ComponentHost::sealed(job.factory, about).with_progress();
     let outcome = cluster(job, cell, &host, about);
     let warnings = host.into_warnings();

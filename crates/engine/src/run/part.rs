@@ -1,4 +1,4 @@
-//! A part of a run: every N-th cell. Parts of one run may go on at the same time, on any number of machines that share the
+//! A part of a run: every N-th cell. Members of one run may go on at the same time, on any number of machines that share the
 //! results folder: cells are kept under their content, appear whole or not at all, and are never locked.
 //!
 //! Grids are settled by the cells of all parts, so a run that tunes has two phases. A part belongs to one of them; whether the
@@ -152,7 +152,7 @@ impl Plan {
         cancel: &Cancel,
     ) -> Result<PartFinished> {
         make(out, &self.name)?;
-        let cache = Cache::open(out).map_err(|error| unwritable(out, &error))?;
+        let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
         let chosen = self.chosen_in(&cache, &options)?;
         let phase = if chosen.is_some() { Phase::Test } else { Phase::Tune };
         self.tell_others(out, chosen.as_ref())?;

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Error, Level, Result};
+use serde::Serialize;
 
 use super::cache::Cache;
 use super::compute::Job;
@@ -46,7 +47,7 @@ pub(crate) struct Selection {
 }
 
 /// A value that can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Candidate {
     /// Mean agreement of two halves, and its standard error.
     pub(crate) stability: f64,
@@ -165,19 +166,23 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
             }),
         };
         advance((started + PIECES as u64).saturating_sub(done.load(Ordering::Relaxed)));
-        candidates.push(match measured {
+        let measured = match measured {
             Ok(measured) => {
                 job.cache.forget_failure(&key);
-                Ok(Candidate::new(&measured))
+                measured
             }
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => {
-                let (choice, error) = (choice(plan, cell), error.to_string());
-                observer.log(Level::Warn, &about, &format!("{choice} is not selected from: {error}"));
+                let error = error.to_string();
                 job.cache.note_failure(&key, &about, &error);
                 Err(error)
             }
-        });
+        };
+        if let Err(refused) = &measured {
+            let text = format!("{} is not selected from: {refused}", choice(plan, cell));
+            observer.log(Level::Warn, &about, &text);
+        }
+        candidates.push(measured.map(|measured| Candidate::new(&measured)));
     }
     let first = candidates.iter().find_map(|candidate| candidate.as_ref().err().cloned()).unwrap_or_default();
     let selection = Selection::new(candidates)
@@ -205,12 +210,19 @@ pub(super) fn kept(plan: &Plan, cache: &Cache, cell: Cell) -> Option<(Cell, Opti
     let candidates = (0..options).map(|option| {
         let key = key(plan, Cell { option, ..cell });
         match cache.load_stability(&key) {
-            Some(measured) => Some(Ok(Candidate::new(&measured))),
+            Some(measured) => Some(measured.map(|measured| Candidate::new(&measured))),
             None => Some(Err(cache.failure(&key)?.error)),
         }
     });
     let selection = Selection::new(candidates.collect::<Option<Vec<_>>>()?)?;
     Some((Cell { option: selection.chosen, ..cell }, Some(selection)))
+}
+
+/// How many halves have to be clustered for a cell, besides what is kept.
+pub(super) fn halves_to_cluster(plan: &Plan, cache: &Cache, cell: Cell) -> usize {
+    let options = plan_options(plan, cell);
+    let is_new = |option: &usize| cache.load_stability(&key(plan, Cell { option: *option, ..cell })).is_none();
+    if options == 1 { 0 } else { 2 * PIECES * (0..options).filter(is_new).count() }
 }
 
 fn plan_options(plan: &Plan, cell: Cell) -> usize {

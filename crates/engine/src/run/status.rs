@@ -24,7 +24,7 @@ pub struct Status {
     pub phases: Vec<PhaseStatus>,
     /// How many parts are at work.
     pub parts: usize,
-    /// Parts that fell silent before their end: number, machine and process.
+    /// Members that fell silent before their end: number, machine and process.
     pub silent: Vec<String>,
     /// About how many seconds are left, if the parts that are at work go on as they do.
     pub seconds_left: Option<f64>,

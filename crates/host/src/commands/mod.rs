@@ -19,6 +19,7 @@ mod schema;
 mod slurm;
 mod status;
 mod test_plugin;
+mod verify;
 
 pub(crate) use self::fit_composer::grid as composers;
 
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),
         Command::Status(args) => status::run(args),
+        Command::Verify { folders, json } => verify::run(folders, *json),
         Command::Slurm(args) => slurm::run(plugins, args),
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),

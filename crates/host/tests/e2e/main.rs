@@ -33,4 +33,5 @@ mod silently_wrong;
 mod start;
 mod trust;
 mod tutorial;
+mod verify;
 mod without_truth;
