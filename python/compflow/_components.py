@@ -116,7 +116,9 @@ def make_class(title: str, name: str, plugin: bool = False) -> type[Clusterer]:
         # The pipeline's degree is the component's as well.
         if theirs in ("k", *COMMON):
             continue
-        arguments[own] = property.get("default")
+        # A table, which could be changed by everybody who sees it, is left to the component.
+        default = property.get("default")
+        arguments[own] = None if isinstance(default, (dict, list)) else default
         words[own] = property.get("description", "")
         params[own] = (theirs, property.get("default"))
     for own, (default, text) in COMMON.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -58,7 +59,9 @@ def raise_from_composer(error: Exception, held) -> None:
     """Raises an error, with what the user's own function raised as its cause."""
     cause = held.take_raised() if held is not None else None
     if isinstance(error, ValueError):
-        error = type(error)(str(error).replace("`k`", "`n_singletons`"))
+        # In the words of Python: what parameters are called there, and what scikit-learn calls a number of examples.
+        text = str(error).replace("`k`", "`n_singletons`")
+        error = type(error)(re.sub(r"than the (\d+) examples", r"than the \1 examples (n_samples=\1)", text))
     raise error from cause
 
 

@@ -96,6 +96,8 @@ def weights(sample_weight, n: int) -> np.ndarray | None:
         raise ValueError("Input sample_weight contains NaN or infinity.")
     if (numbers < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not numbers.any():
+        raise ValueError("every sample_weight is zero, so there is nothing to cluster")
     return numbers
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 logger = logging.getLogger("compflow")
+# Warnings go to `warnings`; lines are for those who ask for them.
+logger.addHandler(logging.NullHandler())
 
 
 class Listener:

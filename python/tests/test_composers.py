@@ -18,7 +18,9 @@ def test_a_python_function_does_what_the_library_does(X):
     np.testing.assert_allclose(ours.objective_, named.objective_, rtol=1e-4)
     assert (ours.predict(X) == ours.labels_).all()
     assert compflow.CAP(composer=np.maximum).fit(X).sets_ == compflow.CAP().fit(X).sets_
-    assert compflow.GCR(composer=lambda a, b: np.maximum(a, b)).fit(X).sets_ == compflow.GCR().fit(X).sets_
+    base = compflow.AC(6)
+    named = compflow.GCR(base=base).fit(X)
+    assert compflow.GCR(base=base, composer=lambda a, b: np.maximum(a, b)).fit(X).sets_ == named.sets_
 
 
 def test_without_gradients_it_is_said_who_needs_them(X):

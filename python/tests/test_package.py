@@ -3,8 +3,10 @@
 import doctest
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,15 @@ def test_the_examples_in_the_documentation_run(name):
 
 def test_the_example_of_the_package_runs():
     assert doctest.testmod(compflow).failed == 0
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block, {})
 
 
 def test_everything_that_is_offered_is_there():

@@ -18,7 +18,7 @@ def own_max(left, right):
 @pytest.mark.parametrize("name", ["CKM", "CGM", "CAP", "GCR", "AC", "FCM", "GMM", "KMeans", "AP"])
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_comes_back_whole(name, X, tmp_path):
-    number = {} if name in ("CAP", "GCR", "AP") else {"n_singletons": 3}
+    number = {"CAP": {}, "AP": {}, "GCR": {"base": compflow.AC(6)}}.get(name, {"n_singletons": 3})
     model = getattr(compflow, name)(**number).fit(X)
     back = pickle.loads(pickle.dumps(model))
     assert type(back) is type(model) and repr(back) == repr(model)

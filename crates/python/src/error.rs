@@ -1,6 +1,6 @@
 //! Errors as Python knows them.
 
-use compflow_api::{Code, Problem as Said};
+use compflow_api::Code;
 use compflow_engine::Error;
 use compflow_engine::pipeline::Problem;
 use pyo3::PyErr;
@@ -10,14 +10,14 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyVal
 pub(crate) fn raised(error: Error) -> PyErr {
     match error {
         Error::Problems { problems, .. } => {
-            let texts: Vec<String> = problems.iter().map(text).collect();
+            let texts: Vec<String> = problems.iter().map(said).collect();
             PyValueError::new_err(texts.join("\n"))
         }
         Error::Request(text) | Error::Data(text) => PyValueError::new_err(text),
         Error::Run(text) | Error::Library(text) => PyRuntimeError::new_err(text),
         Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         Error::Component(error) => {
-            let is = |code: Code| error.problems().iter().any(|Said { code: found, .. }| *found == code);
+            let is = |code: Code| error.problems().iter().any(|problem| problem.code == code);
             let text = error.to_string();
             if is(Code::Budget) {
                 PyMemoryError::new_err(text)
@@ -30,7 +30,8 @@ pub(crate) fn raised(error: Error) -> PyErr {
     }
 }
 
-fn text(problem: &Problem) -> String {
+/// A problem and what would help.
+pub(crate) fn said(problem: &Problem) -> String {
     match &problem.help {
         Some(help) => format!("{}; {help}", problem.text),
         None => problem.text.clone(),

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::memory::Shelf;
+use crate::work::call;
 
 static FUNCTIONS: Shelf<Callables> = Shelf::new();
 
@@ -125,7 +126,7 @@ impl Composer for PythonComposer {
 impl PythonComposer {
     /// Calls into Python from whichever thread this is.
     fn call(&self, what: &str, work: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<()> {
-        let done = Python::try_attach(|py| {
+        let done = call(|py| {
             work(py).map_err(|error| {
                 let name = error.get_type(py).name().map_or_else(|_| String::new(), |name| name.to_string());
                 let text = format!("{what} raised {name}: {}", error.value(py));

@@ -8,13 +8,13 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use compflow_api::{Column, Sets};
+use compflow_api::{Column, Kind, Sets};
 use compflow_engine::results::Scorer;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::data::joined;
-use crate::error::wrong;
+use crate::error::{said, wrong};
 use crate::lend;
 use crate::registry::registry;
 use crate::watch::Watch;
@@ -23,26 +23,19 @@ use crate::work::work;
 /// Sets as two arrays: where each ends, and all members, numbers from 0.
 type Flat<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>);
 
+/// The sets, whatever order members are given in, and however often.
 fn sets((offsets, values): &Flat<'_>) -> PyResult<Sets> {
-    let negative = |_| wrong("members of sets are numbered from 0, with 32 bits");
-    let offsets = offsets.as_slice()?.iter().map(|offset| u64::try_from(*offset)).collect::<Result<_, _>>();
-    let values: Vec<u32> = values
-        .as_slice()?
-        .iter()
-        .map(|value| u32::try_from(*value))
-        .collect::<Result<_, _>>()
-        .map_err(negative)?;
-    let sets = Sets::from_parts(offsets.map_err(negative)?, values).map_err(wrong)?;
-    // Whatever order members are given in, and however often.
-    Ok(sets
-        .iter()
-        .map(|set| {
-            let mut set = set.to_vec();
-            set.sort_unstable();
-            set.dedup();
-            set
-        })
-        .collect())
+    let values: Result<Vec<u32>, _> = values.as_slice()?.iter().map(|value| u32::try_from(*value)).collect();
+    let values = values.map_err(|_| wrong("members of sets are numbered from 0, with 32 bits"))?;
+    let set = |ends: &[i64]| -> Option<Vec<u32>> {
+        let (start, end) = (usize::try_from(*ends.first()?).ok()?, usize::try_from(*ends.last()?).ok()?);
+        let mut set = values.get(start..end)?.to_vec();
+        set.sort_unstable();
+        set.dedup();
+        Some(set)
+    };
+    let sets: Option<Sets> = offsets.as_slice()?.windows(2).map(set).collect();
+    sets.ok_or_else(|| wrong("the ends of sets must ascend, up to the number of members"))
 }
 
 /// A column that an evaluator may ask for.
@@ -76,6 +69,7 @@ pub(crate) fn score(
         })
         .collect();
     let registry = py.detach(registry)?;
+    registry.find(Kind::Evaluator, &evaluator).map_err(|problem| wrong(said(&problem)))?;
     work(py, &Watch::new(false), None, move |observer, cancel| {
         let scorer = Scorer::new(&registry, Path::new("."), observer, cancel);
         scorer.score_by((&evaluator, &params), &truth, &predicted, &columns)

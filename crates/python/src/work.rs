@@ -1,6 +1,6 @@
 //! Work on a thread of its own, so that Python goes on meanwhile and Ctrl-C is heard.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +23,18 @@ const LAST: Duration = Duration::from_secs(2);
 static UNDER_WAY: Mutex<Vec<Cancel>> = Mutex::new(Vec::new());
 /// Whether the interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Threads of ours that are calling into Python.
+static CALLING: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls into Python from a thread of the engine's; `None` if the interpreter is about to end, or has.
+pub(crate) fn call<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    // Counted before the look, so that whoever waits for the end either sees the call or has it refused.
+    CALLING.fetch_add(1, Ordering::SeqCst);
+    let called = if ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(call) };
+    CALLING.fetch_sub(1, Ordering::SeqCst);
+    called
+}
 
 /// Does some work that is told an observer and a token. Other Python threads go on; a signal whose handler raises stops the work.
 ///
@@ -104,16 +116,16 @@ impl Drop for UnderWay {
     }
 }
 
-/// Stops all work and waits for its end: called when the interpreter is about to end, after which no thread may call into it.
+/// Stops all work and waits for its end, and for all calls into Python: called when the interpreter is about to end, after which no thread may call into it.
 #[pyfunction]
 pub(crate) fn stop_all(py: Python<'_>) {
-    ENDING.store(true, Ordering::Relaxed);
+    ENDING.store(true, Ordering::SeqCst);
     let left = || {
         let all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().for_each(|cancel| {
             cancel.request();
         });
-        all.len()
+        all.len() + CALLING.load(Ordering::SeqCst)
     };
     let start = Instant::now();
     py.detach(|| {

@@ -8,6 +8,7 @@ mod component;
 
 mod clusterer;
 mod composer;
+mod elsewhere;
 mod evaluator;
 mod instance;
 mod library;
