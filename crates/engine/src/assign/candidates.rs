@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+<<<<<<< HEAD
+use compflow_api::{Embeddings, Sets};
+=======
 use compflow_api::{Clustering, Embeddings, Sets};
+>>>>>>> main
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
@@ -172,6 +176,8 @@ pub(super) fn gather(
     })
 }
 
+<<<<<<< HEAD
+=======
 /// Sets with points of clusters that have centroids and vectors of their singletons: their own, and all others of up to
 /// `degree`, composed.
 pub(super) fn of_clustering(
@@ -202,6 +208,7 @@ pub(super) fn of_clustering(
     })
 }
 
+>>>>>>> main
 /// All sets of up to `degree` that the run does not list.
 fn unseen(parts: &Members, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
     // A point, a copy of it while it is composed, and a third to compare with.

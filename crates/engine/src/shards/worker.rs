@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use compflow_api::{
     BATCH_ROWS, Clusterer, Composer, Embeddings, Flags, Fold, ForeignClusterer, ForeignComposer, ForeignLoader,
-    Kind, LoadRequest, Loader, Partial, Rows, Services, Sets, StreamTask, Table, Task,
+    Kind, Level, LoadRequest, Loader, Partial, Rows, Services, Sets, Space, StreamTask, Table, Task,
 };
 
 use super::job::Job;
@@ -14,7 +14,7 @@ use super::layout::{Layout, Shard, batches};
 use super::model::Model;
 use super::read::Reader;
 use crate::assign::table::{table, write};
-use crate::assign::{Assigner, Cell};
+use crate::assign::{AssignOptions, Assigner, Cell, Examples, Origin};
 use crate::cancel::Cancel;
 use crate::data::survey::missing_column;
 use crate::error::{Error, Result};
@@ -25,6 +25,7 @@ use crate::plan::resources::{cores, memory_budget};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
+use crate::results::CellTables;
 use crate::run::canonical::canonical;
 
 /// Has a pass done: every shard's [`Worker::partial`] for a state, by whoever has it.
@@ -253,18 +254,10 @@ impl Worker {
     /// # Errors
     /// If the model says nothing that examples could be given to.
     pub fn assigner(&self, model: &Model) -> Result<Assigner> {
-        let Model { job, dim, clustering, .. } = model;
-        let name = job.clusterer.name.clone();
-        let cell = Cell { data: "shards".to_owned(), trial: 0, clusterer: name };
-        let degree = if self.composer.is_some() { job.degree } else { 1 };
-        let host = ComponentHost::new(&self.factory, "composing");
-        let services = self.services(&host);
-        let composer = self.composer.as_ref().map(|composer| composer as &dyn Composer);
-        let compose = |rows: Embeddings<'_>, sets: &Sets| {
-            let task = Task { space: job.space, composer, ..Task::new(rows) };
-            Ok(task.compose_sets(rows, sets, &services)?)
-        };
-        Assigner::of(clustering, cell, job.space, *dim, degree, self.factory.memory, compose)
+        let cell = Cell { data: "shards".to_owned(), trial: 0, clusterer: model.job.clusterer.name.clone() };
+        let found = CellTables::of(&model.clustering);
+        // The examples are not here, and so none of them belongs to nothing.
+        Assigner::new(&Found { worker: self, model }, &cell, &found, (0, model.dim), &AssignOptions::default())
     }
 
     fn services<'a>(&self, host: &'a ComponentHost<'a>) -> Services<'a> {
@@ -316,6 +309,64 @@ impl Rows for Elsewhere<'_> {
         let found = self.map.map(state, &self.layout.shards).map_err(Error::into_component)?;
         let folds = found.iter().map(|bytes| decode(bytes)).collect::<Result<Vec<Fold>>>();
         Fold::merge(folds.map_err(Error::into_component)?)?.finish(batches(self.layout.rows))
+    }
+}
+
+/// What a model was made from.
+struct Found<'a> {
+    worker: &'a Worker,
+    model: &'a Model,
+}
+
+impl Found<'_> {
+    fn unknown<T>(&self) -> Result<T> {
+        Err(Error::request("the examples that the clusters were found in are elsewhere"))
+    }
+}
+
+impl Origin for Found<'_> {
+    fn space(&self) -> Space {
+        self.model.job.space
+    }
+
+    fn degree(&self) -> usize {
+        self.model.job.degree
+    }
+
+    fn has_composer(&self) -> bool {
+        self.worker.composer.is_some()
+    }
+
+    fn composes(&self, _: &Cell) -> Option<bool> {
+        let flags = self.worker.clusterer.flags().ok()?;
+        Some(flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS))
+    }
+
+    fn compose(&self, rows: Embeddings<'_>, sets: &Sets) -> Result<Vec<f32>> {
+        let host = ComponentHost::new(&self.worker.factory, "composing");
+        let composer = self.worker.composer.as_ref().map(|composer| composer as &dyn Composer);
+        let task = Task { space: self.space(), composer, ..Task::new(rows) };
+        Ok(task.compose_sets(rows, sets, &self.worker.services(&host))?)
+    }
+
+    fn memory(&self) -> u64 {
+        self.worker.factory.memory
+    }
+
+    fn log(&self, level: Level, about: &str, text: &str) {
+        self.worker.factory.observer.log(level, about, text);
+    }
+
+    fn examples(&self, _: &Cell) -> Result<Examples> {
+        self.unknown()
+    }
+
+    fn assignments(&self, _: &Cell) -> Result<Sets> {
+        self.unknown()
+    }
+
+    fn distances(&self, _: &Cell) -> Result<Vec<f32>> {
+        self.unknown()
     }
 }
 
