@@ -36,6 +36,7 @@ pub(crate) fn learn_composer(
             embedding: "embedding".to_owned(),
             truth: "truth".to_owned(),
             trial: if has_trials { Trials::Column("trial".to_owned()) } else { Trials::No },
+            weight: None,
         },
     };
     let composers = composers.into_iter().map(|component| LibraryComposer { component, params: None });
