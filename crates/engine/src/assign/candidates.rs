@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-<<<<<<< HEAD
 use compflow_api::{Embeddings, Sets};
-=======
-use compflow_api::{Clustering, Embeddings, Sets};
->>>>>>> main
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
@@ -176,39 +172,6 @@ pub(super) fn gather(
     })
 }
 
-<<<<<<< HEAD
-=======
-/// Sets with points of clusters that have centroids and vectors of their singletons: their own, and all others of up to
-/// `degree`, composed.
-pub(super) fn of_clustering(
-    clustering: &Clustering,
-    degree: usize,
-    dim: usize,
-    memory: u64,
-    compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
-) -> Result<Candidates> {
-    let Clustering { clusters, centroids, singletons, .. } = clustering;
-    let mut points: BTreeMap<(usize, Vec<u32>), Vec<f32>> = BTreeMap::new();
-    for (set, centroid) in clusters.iter().zip(centroids.chunks_exact(dim)) {
-        points.insert((set.len(), set.to_vec()), centroid.to_vec());
-    }
-    let parts = Members::of_singletons(singletons);
-    let unseen = unseen(&parts, degree, dim, memory, &clusters.iter().collect())?;
-    let composed = compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
-    for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
-        points.insert((set.len(), set.to_vec()), point.to_vec());
-    }
-    if points.is_empty() {
-        return Err(Error::request("there is no cluster that an example could be given to"));
-    }
-    Ok(Candidates {
-        sets: points.keys().map(|(_, set)| set).collect(),
-        points: points.into_values().flatten().collect(),
-        basis: Basis::Centroids,
-    })
-}
-
->>>>>>> main
 /// All sets of up to `degree` that the run does not list.
 fn unseen(parts: &Members, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
     // A point, a copy of it while it is composed, and a third to compare with.
