@@ -183,6 +183,10 @@ typedef struct ArrowArrayStream ArrowArrayStream;
 // CompflowComponent.flags: a clusterer that keeps to CompflowTask.seeds; one without it is not given any.
 #define COMPFLOW_USES_SEEDS (UINT64_C(1) << 36)
 
+// CompflowComponent.flags: a clusterer that can do without seeing the examples: it has `partial`, and makes use of
+// CompflowTask.reduce.
+#define COMPFLOW_HAS_PARTIAL (UINT64_C(1) << 37)
+
 // CompflowTask.normalize: vectors are used as they are.
 #define COMPFLOW_NORMALIZE_NONE 0
 
@@ -487,6 +491,27 @@ typedef struct CompflowComposerMethods {
                               const struct CompflowHost *host);
 } CompflowComposerMethods;
 
+// What some examples add up to. Two of these, of earlier and of later examples, are put together by adding up `sums`,
+// taking the greater of `largest`, number by number, and putting the later `rows` behind the earlier.
+typedef struct CompflowPartial {
+  // Size of this structure.
+  uint32_t size;
+  // Zero.
+  uint32_t reserved;
+  // Borrowed.
+  const double *sums;
+  // How many.
+  uint64_t sums_len;
+  // Borrowed.
+  const double *largest;
+  // How many.
+  uint64_t largest_len;
+  // Borrowed.
+  const float *rows;
+  // How many numbers.
+  uint64_t rows_len;
+} CompflowPartial;
+
 // An Arrow struct array with its schema.
 typedef struct CompflowTable {
   // The columns.
@@ -507,6 +532,21 @@ typedef int32_t (*CompflowPassFn)(void *ctx,
                                   void *each_ctx,
                                   CompflowErrorFn error,
                                   void *error_ctx);
+
+// Takes what some examples add up to, borrowed for the call. Called on the thread of the call it was handed to, before
+// that returns.
+typedef void (*CompflowPartialFn)(void *sink_ctx, const struct CompflowPartial *partial);
+
+// Hands to `sink` what all examples add up to: has `partial` of an instance with the same parameters called with `state`,
+// somewhere, for every batch of COMPFLOW_BATCH_ROWS examples, and puts the results together in an order that depends on nothing
+// but their number. May be called again. If that fails, `error` takes the reason.
+typedef int32_t (*CompflowReduceFn)(void *ctx,
+                                    const uint8_t *state,
+                                    uint64_t state_len,
+                                    CompflowPartialFn sink,
+                                    void *sink_ctx,
+                                    CompflowErrorFn error,
+                                    void *error_ctx);
 
 // What a clusterer is given.
 typedef struct CompflowTask {
@@ -544,6 +584,10 @@ typedef struct CompflowTask {
   // 0 to m-1, each of which occurs in one. An instance with COMPFLOW_USES_SEEDS returns known sets as they are, so that the
   // singletons 0 to m-1 are those that the numbers stand for; others have other numbers. Null if nothing is known.
   const struct CompflowSets *seeds;
+  // Null unless the examples are elsewhere; then `embeddings` is null, `pass` refuses, and the result has no assignments:
+  // clusters are listed in the order of their first examples, those of one singleton first. Only an instance with
+  // COMPFLOW_HAS_PARTIAL is given such a task. Takes `ctx`.
+  CompflowReduceFn reduce;
 } CompflowTask;
 
 // What a clusterer returns. The caller sets `size` and hands over tables that are released already; the callee assigns
@@ -618,6 +662,19 @@ typedef struct CompflowClustererMethods {
                      struct CompflowClustering *out);
   // Writes 1 if this instance reads the examples pass by pass and does without the matrix, else 0. May be null.
   int32_t (*streams)(void *instance, const struct CompflowHost *host, uint32_t *streams);
+  // Hands to `sink` what a batch of examples adds up to for a state that `cluster` gave to CompflowTask.reduce, perhaps in
+  // another process: `rows` by `dim` of them, row-major, finite, not normalised, of which the first has the number
+  // `first` among all. May be null without COMPFLOW_HAS_PARTIAL.
+  int32_t (*partial)(void *instance,
+                     const uint8_t *state,
+                     uint64_t state_len,
+                     uint64_t first,
+                     uint64_t rows,
+                     uint64_t dim,
+                     const float *values,
+                     const struct CompflowHost *host,
+                     CompflowPartialFn sink,
+                     void *sink_ctx);
 } CompflowClustererMethods;
 
 // A number that an evaluator reports.

@@ -98,6 +98,9 @@ pub const COMPOSES_SETS: u64 = 1 << 34;
 pub const USES_WEIGHTS: u64 = 1 << 35;
 /// [`RawComponent::flags`]: a clusterer that keeps to [`RawTask::seeds`]; one without it is not given any.
 pub const USES_SEEDS: u64 = 1 << 36;
+/// [`RawComponent::flags`]: a clusterer that can do without seeing the examples: it has `partial`, and makes use of
+/// [`RawTask::reduce`].
+pub const HAS_PARTIAL: u64 = 1 << 37;
 
 /// [`RawTask::normalize`]: vectors are used as they are.
 pub const NORMALIZE_NONE: u32 = 0;
@@ -475,6 +478,46 @@ pub type PassFn = unsafe extern "C" fn(
     error_ctx: *mut c_void,
 ) -> i32;
 
+/// What some examples add up to. Two of these, of earlier and of later examples, are put together by adding up `sums`,
+/// taking the greater of `largest`, number by number, and putting the later `rows` behind the earlier.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawPartial {
+    /// Size of this structure.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Borrowed.
+    pub sums: *const f64,
+    /// How many.
+    pub sums_len: u64,
+    /// Borrowed.
+    pub largest: *const f64,
+    /// How many.
+    pub largest_len: u64,
+    /// Borrowed.
+    pub rows: *const f32,
+    /// How many numbers.
+    pub rows_len: u64,
+}
+
+/// Takes what some examples add up to, borrowed for the call. Called on the thread of the call it was handed to, before
+/// that returns.
+pub type PartialFn = unsafe extern "C" fn(sink_ctx: *mut c_void, partial: *const RawPartial);
+
+/// Hands to `sink` what all examples add up to: has `partial` of an instance with the same parameters called with `state`,
+/// somewhere, for every batch of [`BATCH_ROWS`] examples, and puts the results together in an order that depends on nothing
+/// but their number. May be called again. If that fails, `error` takes the reason.
+pub type ReduceFn = unsafe extern "C" fn(
+    ctx: *mut c_void,
+    state: *const u8,
+    state_len: u64,
+    sink: PartialFn,
+    sink_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
+) -> i32;
+
 /// What a clusterer is given.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -513,6 +556,10 @@ pub struct RawTask {
     /// 0 to m-1, each of which occurs in one. An instance with [`USES_SEEDS`] returns known sets as they are, so that the
     /// singletons 0 to m-1 are those that the numbers stand for; others have other numbers. Null if nothing is known.
     pub seeds: *const RawSets,
+    /// Null unless the examples are elsewhere; then `embeddings` is null, `pass` refuses, and the result has no assignments:
+    /// clusters are listed in the order of their first examples, those of one singleton first. Only an instance with
+    /// [`HAS_PARTIAL`] is given such a task. Takes `ctx`.
+    pub reduce: Option<ReduceFn>,
 }
 
 /// An Arrow struct array with its schema.
@@ -612,6 +659,23 @@ pub struct RawClustererMethods {
     /// Writes 1 if this instance reads the examples pass by pass and does without the matrix, else 0. May be null.
     pub streams:
         Option<unsafe extern "C" fn(instance: *mut c_void, host: *const RawHost, streams: *mut u32) -> i32>,
+    /// Hands to `sink` what a batch of examples adds up to for a state that `cluster` gave to [`RawTask::reduce`], perhaps in
+    /// another process: `rows` by `dim` of them, row-major, finite, not normalised, of which the first has the number
+    /// `first` among all. May be null without [`HAS_PARTIAL`].
+    pub partial: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            state: *const u8,
+            state_len: u64,
+            first: u64,
+            rows: u64,
+            dim: u64,
+            values: *const f32,
+            host: *const RawHost,
+            sink: PartialFn,
+            sink_ctx: *mut c_void,
+        ) -> i32,
+    >,
 }
 
 /// A number that an evaluator reports.

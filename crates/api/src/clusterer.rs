@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrow::{Column, Table};
 use crate::evaluator::find_column;
-use crate::{Composer, Embeddings, Error, Result, Rows, Services, Sets, Space, compose_sets};
+use crate::{Composer, Embeddings, Error, Partial, Result, Rows, Services, Sets, Space, compose_sets};
 
 /// Finds groups, and which of them are unions of others.
 pub trait Clusterer: Send + Sync {
@@ -40,6 +40,25 @@ pub trait Clusterer: Send + Sync {
     /// As for [`cluster`](Self::cluster).
     fn cluster_stream(&self, _task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
         Err(Error::new("cannot read the examples batch by batch"))
+    }
+
+    /// What a batch of examples adds up to, for a state that [`cluster_stream`](Self::cluster_stream) gave to
+    /// [`Rows::reduce`] of examples that are [elsewhere](Rows::is_elsewhere), perhaps in another process. The first of them
+    /// has the number `first` among all. For those that declare [`HAS_PARTIAL`](crate::Flags::HAS_PARTIAL).
+    ///
+    /// Where examples are elsewhere, `cluster_stream` returns no assignments, and lists clusters in the order of their first
+    /// examples, those of one singleton first.
+    ///
+    /// # Errors
+    /// As for [`cluster`](Self::cluster).
+    fn partial(
+        &self,
+        _state: &[u8],
+        _first: u64,
+        _batch: Embeddings<'_>,
+        _services: &Services<'_>,
+    ) -> Result<Partial> {
+        Err(Error::new("cannot cluster examples that are elsewhere"))
     }
 }
 
@@ -223,7 +242,8 @@ impl<'a> Task<'a> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Clustering {
     /// For every example the set of singleton clusters it belongs to, of at most `degree` members; empty, "none of them",
-    /// only with [`ASSIGNS_NONE`](crate::Flags::ASSIGNS_NONE).
+    /// only with [`ASSIGNS_NONE`](crate::Flags::ASSIGNS_NONE). None for examples that are
+    /// [elsewhere](Rows::is_elsewhere).
     pub assignments: Sets,
     /// The clusters, at least those that occur in `assignments` and are not empty: each the set of its members.
     pub clusters: Sets,
@@ -383,7 +403,8 @@ impl Clustering {
 
     /// Whether this is a clustering of these examples into sets of at most `degree`, or none if that is allowed.
     pub(crate) fn check_rows(&self, examples: &dyn Rows, degree: usize, none_allowed: bool) -> Result<()> {
-        let (rows, clusters, dim) = (examples.len(), self.clusters.len(), examples.dim());
+        let rows = if examples.is_elsewhere() { 0 } else { examples.len() };
+        let (clusters, dim) = (self.clusters.len(), examples.dim());
         let require = |holds: bool, text: &dyn Fn() -> String| match holds {
             true => Ok(()),
             false => Err(Error::new(text())),

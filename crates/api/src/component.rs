@@ -73,6 +73,9 @@ impl Flags {
     pub const USES_WEIGHTS: Self = Self(abi::USES_WEIGHTS);
     /// A clusterer that keeps to [known sets](crate::Task::seeds); one without it is not given any.
     pub const USES_SEEDS: Self = Self(abi::USES_SEEDS);
+    /// A clusterer that can do without seeing the examples: it implements [`Clusterer::partial`](crate::Clusterer::partial),
+    /// and asks [`Rows::reduce`](crate::Rows::reduce) where examples are [elsewhere](crate::Rows::is_elsewhere).
+    pub const HAS_PARTIAL: Self = Self(abi::HAS_PARTIAL);
 
     /// All of them.
     const KNOWN: Self = Self::NEEDS_COMPOSER
@@ -85,7 +88,8 @@ impl Flags {
         .and(Self::IS_ASSOCIATIVE)
         .and(Self::COMPOSES_SETS)
         .and(Self::USES_WEIGHTS)
-        .and(Self::USES_SEEDS);
+        .and(Self::USES_SEEDS)
+        .and(Self::HAS_PARTIAL);
 
     /// Those that another library declared.
     ///

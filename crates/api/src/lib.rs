@@ -131,6 +131,7 @@ mod foreign;
 mod guard;
 mod loader;
 mod params;
+mod partial;
 pub mod presets;
 mod raw;
 mod rows;
@@ -161,6 +162,7 @@ pub use foreign::{
 };
 pub use loader::{Description, LoadRequest, Loader};
 pub use params::nearest;
+pub use partial::{Fold, Partial};
 pub use presets::Preset;
 pub use rows::{BATCH_ROWS, Rows};
 pub use services::{Host, Level, NoHost, Services};

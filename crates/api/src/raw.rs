@@ -6,7 +6,8 @@ use std::mem::MaybeUninit;
 use crate::abi::*;
 use crate::arrow::{ArrowArray, ArrowSchema, Build, Table, View};
 use crate::{
-    Clustering, Code, Densities, Diagnostics, Distance, Error, Normalize, Problem, Result, Sets, Singletons, Space,
+    Clustering, Code, Densities, Diagnostics, Distance, Error, Normalize, Partial, Problem, Result, Sets,
+    Singletons, Space,
 };
 
 /// A structure that begins with its size and grows at the end.
@@ -42,8 +43,9 @@ grows! {
     RawLoadRequest "the load request" 40 []
     RawLoaderMethods "the methods of a loader" 24 []
     RawComposerMethods "the methods of a composer" 48 []
-    RawTask "the task" 96 [seeds]
-    RawClustererMethods "the methods of a clusterer" 32 []
+    RawTask "the task" 96 [seeds, reduce]
+    RawClustererMethods "the methods of a clusterer" 32 [partial]
+    RawPartial "what examples add up to" 56 []
     RawShape "the shape of a task" 24 []
     RawMetric "a metric" 48 []
     RawEvaluation "the evaluation" 96 []
@@ -267,6 +269,38 @@ pub(crate) fn status_result(status: i32, problems: Vec<Problem>) -> Result<()> {
             Err(Error::new(format!("failed with status {status} without saying why")))
         }
         _ => Err(Error::Failed(problems)),
+    }
+}
+
+/// Lends what examples add up to to the other side.
+pub(crate) fn lend_partial(partial: &Partial) -> RawPartial {
+    RawPartial {
+        size: size_of::<RawPartial>() as u32,
+        reserved: 0,
+        sums: partial.sums.as_ptr(),
+        sums_len: partial.sums.len() as u64,
+        largest: partial.largest.as_ptr(),
+        largest_len: partial.largest.len() as u64,
+        rows: partial.rows.as_ptr(),
+        rows_len: partial.rows.len() as u64,
+    }
+}
+
+/// Puts what examples add up to into the `Option` behind `sink_ctx`; what cannot be read is an error there.
+///
+/// # Safety
+/// `sink_ctx` points to an `Option<Result<Partial>>` that nobody else uses meanwhile; `raw` is valid for the call.
+pub(crate) unsafe extern "C" fn collect_partial(sink_ctx: *mut c_void, raw: *const RawPartial) {
+    // SAFETY: the caller vouches for both.
+    unsafe {
+        let copied = read_sized(raw).and_then(|raw| {
+            Ok(Partial {
+                sums: slice(raw.sums, raw.sums_len)?.to_vec(),
+                largest: slice(raw.largest, raw.largest_len)?.to_vec(),
+                rows: slice(raw.rows, raw.rows_len)?.to_vec(),
+            })
+        });
+        *sink_ctx.cast::<Option<Result<Partial>>>() = Some(copied);
     }
 }
 

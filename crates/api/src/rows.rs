@@ -1,6 +1,6 @@
 //! Examples that are read batch by batch.
 
-use crate::{Embeddings, Result, abi};
+use crate::{Embeddings, Error, Partial, Result, abi};
 
 /// How many rows every batch has, except the last. What is summed up by batches is the same wherever they come from.
 pub const BATCH_ROWS: usize = abi::BATCH_ROWS as usize;
@@ -29,6 +29,21 @@ pub trait Rows: Sync {
     /// # Errors
     /// What `each` returned, which ends the pass; or why they cannot be read.
     fn pass(&self, each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()>;
+
+    /// Whether they cannot be read here: then [`pass`](Self::pass) fails, and [`reduce`](Self::reduce) takes its place. Only
+    /// a clusterer with [`HAS_PARTIAL`](crate::Flags::HAS_PARTIAL) is given such examples.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// What all of them add up to: what [`Clusterer::partial`](crate::Clusterer::partial) says of every batch for this state,
+    /// wherever it is called, put together by a [`Fold`](crate::Fold).
+    ///
+    /// # Errors
+    /// Why they cannot be read, or what `partial` returned.
+    fn reduce(&self, _state: &[u8]) -> Result<Partial> {
+        Err(Error::new("the examples are here, to be read in passes"))
+    }
 }
 
 /// Those in memory.

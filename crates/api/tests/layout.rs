@@ -76,15 +76,16 @@ fn all() -> Vec<Structure> {
         RawComposerMethods { size, reserved, dim, compose, vjp, compose_sets, compose_sets_vjp }
         RawTask {
             size, degree, rows, dim, embeddings, normalize, distance, composer, truth, preferences, weights, columns,
-            ctx, pass, seeds
+            ctx, pass, seeds, reduce
         }
+        RawPartial { size, reserved, sums, sums_len, largest, largest_len, rows, rows_len }
         RawTable { array, schema }
         RawClustering {
             size, converged, iterations, objective, assignments, clusters, trace, scalars, resolved, singletons,
             densities, factors
         }
         RawShape { size, degree, rows, dim }
-        RawClustererMethods { size, reserved, memory, cluster, streams }
+        RawClustererMethods { size, reserved, memory, cluster, streams, partial }
         RawMetric { size, unit, name, least, most, larger_is_better, reserved }
         RawEvaluation {
             size, degree, rows, dim, predicted, truth, embeddings, normalize, distance, clusters, centroids, columns,
@@ -104,7 +105,7 @@ fn all_constants() -> Vec<(&'static str, i128, usize)> {
         ABI_VERSION MIN_LIBRARY_SIZE MIN_COMPONENT_SIZE MAX_COMPONENTS STATUS_OK STATUS_ERROR STATUS_CANCELLED
         ERROR_INTERNAL ERROR_PARAMETER ERROR_DATA ERROR_BUDGET ERROR_COLUMN ERROR_CANCELLED KIND_LOADER KIND_COMPOSER KIND_CLUSTERER
         KIND_EVALUATOR FLAGS_TO_UNDERSTAND NEEDS_COMPOSER NEEDS_TRUTH NEEDS_GRADIENTS NEEDS_PATH NEEDS_EMBEDDINGS
-        ASSIGNS_NONE HAS_GRADIENTS IS_ASSOCIATIVE COMPOSES_SETS USES_WEIGHTS USES_SEEDS NORMALIZE_NONE NORMALIZE_L2
+        ASSIGNS_NONE HAS_GRADIENTS IS_ASSOCIATIVE COMPOSES_SETS USES_WEIGHTS USES_SEEDS HAS_PARTIAL NORMALIZE_NONE NORMALIZE_L2
         DISTANCE_SQEUCLIDEAN DISTANCE_EUCLIDEAN LOG_DEBUG LOG_INFO LOG_WARN UNIT_NUMBER UNIT_SHARE UNIT_COUNT
         UNIT_DISTANCE ROWS_UNKNOWN BATCH_ROWS
     }

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::cancel::Cancel;
+
+pub use self::staged::{Output, write_whole};
+pub(crate) use self::staged::{Staged, UNFINISHED, sync_folder, write_new};
+
+mod staged;
 
 /// BLAKE3 of a file's content, in hexadecimal.
 ///
@@ -74,76 +79,6 @@ impl Inputs {
     }
 }
 
-/// A file that is written but does not have its name yet; gone if it never gets it.
-#[derive(Debug)]
-pub(crate) struct Staged {
-    temporary: PathBuf,
-    path: PathBuf,
-}
-
-impl Staged {
-    /// Writes a file under a temporary name. `durable` waits until it is on the disk, so that the file is whole even
-    /// if the power fails.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn write(
-        path: &Path,
-        durable: bool,
-        write: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<()>,
-    ) -> io::Result<Self> {
-        let (file, temporary) = create_temporary(path)?;
-        let staged = Self { temporary, path: path.to_owned() };
-        let mut writer = io::BufWriter::new(&file);
-        write(&mut writer)?;
-        writer.flush()?;
-        drop(writer);
-        if durable {
-            file.sync_all()?;
-        }
-        Ok(staged)
-    }
-
-    /// Gives the file its name, in the place of one that may have had it.
-    ///
-    /// # Errors
-    /// If it cannot be renamed.
-    pub(crate) fn commit(self) -> io::Result<()> {
-        std::fs::rename(&self.temporary, &self.path)
-    }
-}
-
-/// A new file beside `path`, under a name that nobody else writes to.
-fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
-    let mut number = 0;
-    loop {
-        let temporary = path.with_added_extension(format!("{}-{number}.tmp", std::process::id()));
-        match File::create_new(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            created => return Ok((created?, temporary)),
-        }
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        // After a commit there is nothing to remove; after a failure the error that led here says more.
-        let _ = std::fs::remove_file(&self.temporary);
-    }
-}
-
-/// Writes a file so that it appears whole or not at all.
-///
-/// # Errors
-/// If it cannot be written; the file that was there before is still there then.
-pub fn write_whole(
-    path: &Path,
-    durable: bool,
-    write: impl FnOnce(&mut io::BufWriter<&File>) -> io::Result<()>,
-) -> io::Result<()> {
-    Staged::write(path, durable, write)?.commit()
-}
-
 /// The files that a path names, in the order of their names if it is a pattern such as `part-*.parquet`; a path that exists is
 /// no pattern.
 ///
@@ -158,6 +93,22 @@ pub fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files: Vec<PathBuf> = found.filter_map(Result::ok).filter(|file| file.is_file()).collect();
     files.sort();
     if files.is_empty() { Err(format!("no file matches {text}")) } else { Ok(files) }
+}
+
+/// The files that somebody means by a path or a pattern, with their real names.
+///
+/// # Errors
+/// If there are none, or it is a folder.
+pub fn named_files(path: &str) -> Result<Vec<PathBuf>, String> {
+    let real = |file: PathBuf| match file.canonicalize() {
+        Ok(real) if real.is_dir() => Err(format!(
+            "{}: is a folder, not a file; name the files, or a pattern such as 'FOLDER/*.parquet'",
+            file.display()
+        )),
+        Ok(real) => Ok(real),
+        Err(error) => Err(format!("{}: {}", file.display(), plain(&error))),
+    };
+    matching(Path::new(path))?.into_iter().map(real).collect()
 }
 
 /// How a file is called in messages: relative to the current folder if it is inside.
@@ -178,6 +129,8 @@ pub fn plain(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
         io::ErrorKind::InvalidData => "is not UTF-8 text".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up".to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_lowercase()
@@ -206,19 +159,5 @@ mod tests {
     #[test]
     fn bytes_have_a_unit() {
         assert_eq!([15, 1_500, 1_500_000_000].map(human_bytes), ["15 B", "1.46 KiB", "1.40 GiB"]);
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file_and_no_other() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("table.parquet");
-        write_whole(&path, true, |file| file.write_all(b"old")).unwrap();
-        let failed = write_whole(&path, true, |file| {
-            file.write_all(b"half")?;
-            Err(io::Error::other("disk full"))
-        });
-        assert_eq!(failed.unwrap_err().to_string(), "disk full");
-        assert_eq!(std::fs::read(&path).unwrap(), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -57,8 +57,8 @@
 //!
 //! The folders of the source follow the way of the data, and each knows only those before it: [`pipeline`] (the file),
 //! [`plugin`] (libraries and components), [`data`], [`plan`] (what is to be done), [`run`] (doing it), [`results`]
-//! (what is left behind), [`assign`] (new examples), [`fitted`] (one cell without a folder) and [`fit`] (learning a composer). A test holds
-//! them to it.
+//! (what is left behind), [`assign`] (new examples), [`fitted`] (one cell without a folder), [`shards`] (examples on many machines) and
+//! [`fit`] (learning a composer). A test holds them to it.
 
 mod cancel;
 mod error;
@@ -75,6 +75,7 @@ pub mod plan;
 pub mod plugin;
 pub mod results;
 pub mod run;
+pub mod shards;
 
 pub use cancel::Cancel;
 pub use compflow_api::Level;

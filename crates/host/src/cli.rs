@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use compflow_api::Kind;
+use compflow_engine::run::{Part, Phase};
 
 use crate::output::Format;
 
@@ -39,6 +40,19 @@ pub(crate) enum Command {
     },
     /// Show the cells of a pipeline: how many, how many are kept, how much memory they need.
     Plan(PipelineArgs),
+    /// Show how far the parts of a run are, from its results folder.
+    Status(StatusArgs),
+    /// Read everything in results folders, and say what is not as it was written.
+    Verify {
+        /// Results folders.
+        #[arg(required = true, value_name = "RUN")]
+        folders: Vec<PathBuf>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write job scripts that run a pipeline in parts on a Slurm cluster, or submit them.
+    Slurm(SlurmArgs),
     /// List every library found, and why if one is not used.
     Plugins {
         /// As JSON.
@@ -174,6 +188,92 @@ pub(crate) struct RunArgs {
     /// Show nothing but errors and the results.
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Compute only a share of the cells, e.g. 2/8, and write no tables; all parts may run at the same time, on machines that
+    /// share the results folder. A run without it then finds them and writes the tables.
+    #[arg(long, value_name = "I/N", conflicts_with = "format")]
+    pub(crate) part: Option<Part>,
+    /// The phase that the part belongs to, if the pipeline tunes [default: the one that the results folder is in].
+    #[arg(long, value_enum, requires = "part")]
+    pub(crate) phase: Option<PhaseName>,
+}
+
+/// What cells are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PhaseName {
+    /// They settle grids.
+    Tune,
+    /// They are the experiment itself; tuning must have ended.
+    Test,
+}
+
+impl PhaseName {
+    pub(crate) fn phase(self) -> Phase {
+        match self {
+            Self::Tune => Phase::Tune,
+            Self::Test => Phase::Test,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The pipeline file.
+    pub(crate) file: PathBuf,
+    /// The results folder [default: results/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// As the parts were given it; may be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// As the parts were given it; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SlurmArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+    /// Time limit of a job, as sbatch takes it [default: the partition's].
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) time: Option<Minutes>,
+    /// Memory of a job, e.g. 8GB; its cells share three quarters of it [default: the partition's].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) mem: Option<u64>,
+    /// The partition [default: the cluster's].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
+    /// Cores of a job: as many cells run at the same time, unless --jobs or --threads say otherwise.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cpus: u32,
+    /// Cells of a job [default: as many as take ten minutes, going by those that are kept].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cells_per_job: Option<u32>,
+    /// At most so many jobs of an array at the same time [default: as many as the cluster allows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) at_once: Option<u32>,
+    /// The cluster's MaxArraySize [default: as scontrol says, else Slurm's 1001].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) max_array_size: Option<u32>,
+    /// A further option for sbatch, e.g. --account=lab; may be given several times.
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub(crate) sbatch: Vec<String>,
+    /// Treat a method that did not converge as failed.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Submit the jobs, too.
+    #[arg(long)]
+    pub(crate) submit: bool,
+}
+
+/// A time limit: as it was written, and how many minutes it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Minutes {
+    pub(crate) text: String,
+    pub(crate) minutes: f64,
 }
 
 #[derive(Debug, Args)]
@@ -290,8 +390,8 @@ pub(crate) struct FitComposerArgs {
     /// The weights to write, for `[composer] use = "bilinear"`.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session; `trial=` for none [default:
-    /// embedding=embedding,truth=labels, and trial=trial if there is one].
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none [default:
+    /// embedding=embedding,truth=labels, and trial=trial if there is one; all examples count the same].
     #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// What the pipeline's `space` will do to vectors before distances are taken.
@@ -488,6 +588,25 @@ fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A time as sbatch takes it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or
+/// days-hours:minutes:seconds.
+fn parse_time(text: &str) -> Result<Minutes, String> {
+    let wrong = || "expected a time as sbatch takes it, such as 30, 4:00:00 or 1-12".to_owned();
+    let (days, rest) = text.split_once('-').map_or((None, text), |(days, rest)| (Some(days), rest));
+    let number = |text: &str| text.parse::<u32>().map(f64::from).map_err(|_| wrong());
+    let parts = rest.split(':').map(number).collect::<Result<Vec<f64>, String>>()?;
+    let minutes = match (days.map(number).transpose()?, &parts[..]) {
+        (None, [minutes]) => *minutes,
+        (None, [minutes, seconds]) => minutes + seconds / 60.0,
+        (None, [hours, minutes, seconds]) => hours * 60.0 + minutes + seconds / 60.0,
+        (Some(days), [hours]) => days * 1440.0 + hours * 60.0,
+        (Some(days), [hours, minutes]) => days * 1440.0 + hours * 60.0 + minutes,
+        (Some(days), [hours, minutes, seconds]) => days * 1440.0 + hours * 60.0 + minutes + seconds / 60.0,
+        _ => return Err(wrong()),
+    };
+    if minutes > 0.0 { Ok(Minutes { text: text.to_owned(), minutes }) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,5 +623,18 @@ mod tests {
         assert_eq!(parse_size("2 GiB"), Ok(2 << 30));
         assert!(parse_size("3 apples").is_err());
         assert!(parse_size("GB").is_err());
+    }
+
+    #[test]
+    fn times_are_those_of_sbatch() {
+        let minutes = |text: &str| parse_time(text).map(|time| time.minutes);
+        assert_eq!(minutes("30"), Ok(30.0));
+        assert_eq!(minutes("1:30"), Ok(1.5));
+        assert_eq!(minutes("4:00:00"), Ok(240.0));
+        assert_eq!(minutes("1-12"), Ok(2160.0));
+        assert_eq!(minutes("1-12:30:30"), Ok(2190.5));
+        for wrong in ["", "0", "4h", "1-", "1:2:3:4", "-5"] {
+            assert!(minutes(wrong).is_err(), "{wrong}");
+        }
     }
 }

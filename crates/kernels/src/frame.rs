@@ -3,8 +3,10 @@
 //! ‖x-c‖² = ‖x‖² - 2x·c + ‖c‖² loses digits if the data lie far from the origin, and overflows if they are huge. So their
 //! mean is subtracted, and they are multiplied by a power of two that brings them below 1, which changes no digit.
 
+use serde::{Deserialize, Serialize};
+
 /// What was subtracted, and what was multiplied with after that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Frame {
     mean: Vec<f64>,
     scale: f64,

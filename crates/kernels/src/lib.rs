@@ -15,6 +15,7 @@
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
+//! | [`elsewhere`] | passes over examples that are not here |
 //! | [`spares`] | the nearest composition of every example, and the nearest without one of its singletons |
 //! | [`starts`] | where singletons begin |
 //! | [`objective`] | the sum of squared distances as a function of the singletons, and its gradient |
@@ -39,6 +40,7 @@
 pub mod assign;
 pub mod cholesky;
 pub mod counting;
+pub mod elsewhere;
 pub mod equals;
 pub mod frame;
 pub mod known;

@@ -145,6 +145,32 @@ pub fn multiply<S: Simd, const N: usize>(
     products
 }
 
+/// ‖x‖² of row-major points of `dim` numbers each.
+pub fn squared_norms(points: &[f32], dim: usize) -> Vec<f32> {
+    let mut norms = vec![0.0; points.len() / dim];
+    Arch::new().dispatch(Norms { points, dim, norms: &mut norms });
+    norms
+}
+
+/// A call of [`squared_norms`], compiled for what the processor has: elsewhere, a product and a sum that are rounded once
+/// are a call of a function each.
+struct Norms<'a> {
+    points: &'a [f32],
+    dim: usize,
+    norms: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Norms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (norm, point) in self.norms.iter_mut().zip(self.points.chunks_exact(self.dim)) {
+            *norm = squared_norm(point);
+        }
+    }
+}
+
 /// A call of [`Vectors::push`], compiled for what the processor has.
 struct Push<'a> {
     vectors: &'a mut Vectors,
@@ -162,7 +188,7 @@ impl NullaryFnOnce for Push<'_> {
 
 /// ‖x‖² of one point, summed up as products are.
 #[inline(always)]
-pub fn squared_norm(point: &[f32]) -> f32 {
+fn squared_norm(point: &[f32]) -> f32 {
     point.iter().fold(0.0f32, |sum, value| value.mul_add(*value, sum))
 }
 
@@ -311,7 +337,8 @@ mod tests {
     fn similarities_are_minus_distances_whichever_way_they_are_computed() {
         for (n, others, dim) in [(1, 1, 1), (5, 17, 3), (9, 40, 32)] {
             let (x, g) = (examples::uniform(n, dim, 1), examples::uniform(others, dim, 2));
-            let norms: Vec<f32> = x.chunks_exact(dim).map(squared_norm).collect();
+            let norms = squared_norms(&x, dim);
+            assert_eq!(norms, x.chunks_exact(dim).map(squared_norm).collect::<Vec<f32>>());
             let vectors = Vectors::new(&g, dim);
             for rooted in [false, true] {
                 let rows = Rows { values: &x, norms: &norms, dim, rooted };

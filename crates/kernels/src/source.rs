@@ -6,12 +6,14 @@
 //! A first pass finds their mean and their size; every point is brought into the space and then into the [`Frame`] that
 //! these make. The same pass takes a sample, which is all that starts are chosen from.
 
+use crate::elsewhere::{self, LOOK};
 use crate::frame::{Frame, totals};
 use crate::weights::weight;
 use crate::workers::Workers;
-use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Services, Space};
+use compflow_api::{BATCH_ROWS, Embeddings, Fold, Partial, Result, Rows, Services, Space};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// Rows that are prepared at a time.
 const BLOCK: usize = 4096;
@@ -71,35 +73,12 @@ impl<'a> Source<'a> {
         services: &'a Services<'a>,
     ) -> Result<(Self, Sample)> {
         let (n, dim) = (rows.len(), rows.dim());
-        let mut numbers: Vec<usize> = (0..n).filter(|&row| weight(weights, row) > 0.0).collect();
-        if sample < numbers.len() {
-            let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
-            rng.set_stream(u64::MAX);
-            let drawn = rand::seq::index::sample(&mut rng, numbers.len(), sample);
-            numbers = drawn.iter().map(|at| numbers[at]).collect();
-            numbers.sort_unstable();
-        }
-        let mut sample = Vec::with_capacity(numbers.len() * dim);
-        let (mut drawn, mut first) = (numbers.iter().copied().peekable(), 0);
-        let (mut mean, mut largest) = (vec![0.0; dim], 0.0f32);
-        rows.pass(&mut |batch| {
-            while let Some(row) = drawn.next_if(|&row| row < first + batch.len()) {
-                sample.extend_from_slice(batch.row(row - first));
-            }
-            first += batch.len();
-            let blocks = workers.map(batch.values().chunks(BLOCK * dim), |block| {
-                services.check_cancelled()?;
-                let points = space.points(Embeddings::new(block, dim));
-                Ok(totals(&points, dim))
-            })?;
-            for (sums, most) in blocks {
-                mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
-                largest = largest.max(most);
-            }
-            Ok(())
-        })?;
-        mean.iter_mut().for_each(|mean| *mean /= n as f64);
-        let frame = Frame::new(mean, largest);
+        let look = Look { space, numbers: drawn(n, weights, sample, services.seed) };
+        let here = |first: usize, batch: Embeddings<'_>| look.partial(first, batch, workers, services);
+        let Partial { mut sums, largest, rows: sample } = elsewhere::reduce(rows, LOOK, &look, here)?;
+        sums.iter_mut().for_each(|sum| *sum /= n as f64);
+        let frame = Frame::new(sums, largest.first().copied().unwrap_or(0.0) as f32);
+        let numbers = look.numbers;
         let mut points = sample.clone();
         space.enter(&mut points, dim);
         frame.prepare(&mut points);
@@ -140,14 +119,131 @@ impl<'a> Source<'a> {
         self.rows.pass(&mut |batch| {
             buffer.clear();
             buffer.extend_from_slice(batch.values());
-            self.workers.map(buffer.chunks_mut(BLOCK * dim), |block| {
-                self.services.check_cancelled()?;
-                self.space.enter(block, dim);
-                self.frame.prepare(block);
-                Ok(())
-            })?;
+            prepare(self.space, &self.frame, &mut buffer, dim, self.workers, self.services)?;
             each(&buffer)
         })
+    }
+
+    /// What all points add up to: what `partial` says of every batch, here, or elsewhere for that state.
+    ///
+    /// # Errors
+    /// Those of the rows and of `partial`.
+    pub fn reduce(
+        &self,
+        tag: u8,
+        state: &impl Serialize,
+        mut partial: impl FnMut(usize, &[f32]) -> Result<Partial>,
+    ) -> Result<Partial> {
+        if self.is_elsewhere() {
+            return self.rows.reduce(&elsewhere::encode(tag, state)?);
+        }
+        let (mut fold, mut first, mut batches, dim) = (Fold::new(), 0, 0, self.dim());
+        self.pass(&mut |batch| {
+            fold.push(batches, partial(first, batch)?)?;
+            first += batch.len() / dim;
+            batches += 1;
+            Ok(())
+        })?;
+        fold.finish(batches)
+    }
+
+    /// Whether they cannot be read here.
+    pub fn is_elsewhere(&self) -> bool {
+        self.rows.is_elsewhere()
+    }
+
+    /// How points are prepared, for somebody who has the examples.
+    pub fn preparation(&self) -> Preparation {
+        Preparation { space: self.space, frame: self.frame.clone() }
+    }
+}
+
+/// How examples become points that are compared.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Preparation {
+    space: Space,
+    frame: Frame,
+}
+
+impl Preparation {
+    /// A batch of points, prepared.
+    ///
+    /// # Errors
+    /// If the work is no longer wanted.
+    pub fn prepared(&self, batch: Embeddings<'_>, workers: &Workers, services: &Services<'_>) -> Result<Vec<f32>> {
+        let mut points = batch.values().to_vec();
+        prepare(self.space, &self.frame, &mut points, batch.dim(), workers, services)?;
+        Ok(points)
+    }
+}
+
+fn prepare(
+    space: Space,
+    frame: &Frame,
+    points: &mut [f32],
+    dim: usize,
+    workers: &Workers,
+    services: &Services<'_>,
+) -> Result<()> {
+    workers.map(points.chunks_mut(BLOCK * dim), |block| {
+        services.check_cancelled()?;
+        space.enter(block, dim);
+        frame.prepare(block);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The examples of a sample, ascending: at most so many, of those that count.
+fn drawn(n: usize, weights: Option<&[f32]>, sample: usize, seed: u64) -> Vec<usize> {
+    let counting: Option<Vec<usize>> = weights.map(|_| (0..n).filter(|&row| weight(weights, row) > 0.0).collect());
+    let count = counting.as_ref().map_or(n, Vec::len);
+    if sample >= count {
+        return counting.unwrap_or_else(|| (0..n).collect());
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX);
+    let drawn = rand::seq::index::sample(&mut rng, count, sample);
+    let mut numbers: Vec<usize> =
+        drawn.iter().map(|at| counting.as_ref().map_or(at, |counting| counting[at])).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// What the first pass is to find: the mean, the size, and a sample.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Look {
+    space: Space,
+    /// The sample's, ascending.
+    numbers: Vec<usize>,
+}
+
+impl Look {
+    /// Of a batch: the sum of every dimension, the largest absolute value, and the examples of the sample.
+    ///
+    /// # Errors
+    /// If the work is no longer wanted.
+    pub fn partial(
+        &self,
+        first: usize,
+        batch: Embeddings<'_>,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Partial> {
+        let (dim, end) = (batch.dim(), first + batch.len());
+        let from = self.numbers.partition_point(|row| *row < first);
+        let drawn = self.numbers[from..].iter().take_while(|row| **row < end);
+        let rows = drawn.flat_map(|row| batch.row(row - first)).copied().collect();
+        let blocks = workers.map(batch.values().chunks(BLOCK * dim), |block| {
+            services.check_cancelled()?;
+            Ok(totals(&self.space.points(Embeddings::new(block, dim)), dim))
+        })?;
+        let (mut sums, mut largest) = (vec![0.0; dim], 0.0f32);
+        for (block, most) in blocks {
+            sums.iter_mut().zip(block).for_each(|(sum, block)| *sum += block);
+            largest = largest.max(most);
+        }
+        Ok(Partial { sums, largest: vec![f64::from(largest)], rows })
     }
 }
 

@@ -8,7 +8,7 @@
 use compflow_api::{Result, Services, Sets};
 use pulp::Arch;
 
-use crate::products::{Fill, LANES, Rows, Vectors, squared_norm};
+use crate::products::{Fill, LANES, Rows, Vectors, squared_norms};
 use crate::weights::weight;
 use crate::workers::Workers;
 
@@ -28,7 +28,7 @@ pub struct Weighted<'a> {
 impl<'a> Weighted<'a> {
     /// Row-major points of `dim` numbers; without weights, each counts once.
     pub fn new(values: &'a [f32], weights: Option<&'a [f32]>, dim: usize) -> Self {
-        Self { values, norms: values.chunks_exact(dim).map(squared_norm).collect(), weights, dim }
+        Self { values, norms: squared_norms(values, dim), weights, dim }
     }
 
     fn weight(&self, row: usize) -> f64 {

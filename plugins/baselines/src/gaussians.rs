@@ -9,7 +9,7 @@
 //! time, and only what lies below F's diagonal. Cost: n·k·p²/2
 //! for full and tied covariances, n·k·p for the others, in f64.
 
-use compflow_api::{Result, Services};
+use compflow_api::{Densities, Result, Services, Sets};
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::tiles::{LANES, ROWS, Tile, Tiles, lanes, live};
@@ -17,6 +17,9 @@ use compflow_kernels::workers::Workers;
 
 /// Rows of a factor taken at a time: with [`LANES`] examples they fill half of the vector registers.
 const GROUP: usize = 4;
+
+/// Numbers of factors that are handed on at most: 64 MiB.
+pub(crate) const MOST_HANDED_ON: usize = 1 << 24;
 
 /// The components of a mixture.
 pub(crate) struct Gaussians {
@@ -52,6 +55,16 @@ impl Triangle {
             }
         }
         Self { values }
+    }
+
+    /// Row by row without what is above the diagonal.
+    fn lower(&self, dim: usize) -> impl Iterator<Item = f64> + '_ {
+        // The columns of all groups before a row's own.
+        let before = |group: usize| (1..=group).map(|group| group * GROUP).sum::<usize>();
+        (0..dim).flat_map(move |row| {
+            let start = before(row / GROUP);
+            (0..=row).map(move |column| self.values[start + column][row % GROUP])
+        })
     }
 
     /// ‖Fz‖² for several z; `FUSED` where the processor multiplies and adds in one step.
@@ -120,6 +133,42 @@ impl Expectation {
 }
 
 impl Gaussians {
+    /// log ρ of single components in the coordinates that the examples came in, for new ones. None if so many factors are
+    /// more than anybody would keep, or 32 bits do not hold them.
+    pub(crate) fn handed_on(&self, tiles: &Tiles) -> Densities {
+        let (k, dim) = (self.offsets.len(), tiles.dim());
+        let count = match &self.factors {
+            Factors::Matrices(triangles) => triangles.len(),
+            Factors::Diagonals(_) => k,
+        };
+        if Densities::factor_len(dim).saturating_mul(count) > MOST_HANDED_ON {
+            return Densities::default();
+        }
+        let factors: Vec<f32> = match &self.factors {
+            Factors::Matrices(triangles) => {
+                triangles.iter().flat_map(|triangle| triangle.lower(dim)).map(|value| value as f32).collect()
+            }
+            Factors::Diagonals(diagonals) => {
+                let row = |(row, &value): (usize, &f64)| {
+                    std::iter::repeat_n(0.0, row % dim).chain(std::iter::once(value as f32))
+                };
+                diagonals.iter().enumerate().flat_map(row).collect()
+            }
+        };
+        let centres: Vec<f32> = tiles.restore(&self.means).iter().map(|&value| value as f32).collect();
+        let finite = factors.iter().chain(&centres).all(|value| value.is_finite());
+        match finite && self.offsets.iter().all(|offset| offset.is_finite()) {
+            true => Densities {
+                sets: Sets::singletons(&(0..k as u32).collect::<Vec<u32>>()),
+                centres,
+                offsets: self.offsets.clone(),
+                factor_of: (0..k).map(|at| (at % count) as u32).collect(),
+                factors,
+            },
+            false => Densities::default(),
+        }
+    }
+
     /// Fills in the responsibilities times the examples' weights, a table like the examples.
     pub(crate) fn expect(
         &self,

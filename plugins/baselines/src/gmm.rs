@@ -34,14 +34,15 @@ mod model;
 use std::sync::atomic::AtomicU32;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Flags, Host, Level, Result, Services, Shape, Task, register,
+    Clusterer, Clustering, Component, Densities, Diagnostics, Flags, Host, Level, Result, Services, Shape, Task,
+    register,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gaussians::Expectation;
+use crate::gaussians::{Expectation, MOST_HANDED_ON};
 use crate::kmeans::{self, KMeans};
 pub use crate::moments::Covariance;
 use crate::moments::Estimator;
@@ -59,7 +60,8 @@ const TINY: usize = 1 << 18;
 ///
 /// If there are none, it belongs to the most probable component; if there are more than the pipeline's degree, to the
 /// most probable ones. If the pipeline's space normalises, examples are normalised. Centroids of single components are
-/// their means, those of larger sets the means of the examples given to the set. A covariance that is singular in spite
+/// their means, those of larger sets the means of the examples given to the set. If no example belongs to several, `compflow
+/// assign` gives new ones to the most probable component and says how probable it is. A covariance that is singular in spite
 /// of `reg_covar` has ten times as much added to its diagonal, as often as needed, with a warning. If the data has
 /// weights, an example counts as if it were there so many times, in both variants and for all covariances.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
@@ -188,9 +190,11 @@ impl Clusterer for Gmm {
         let returned = rows.saturating_mul(self.k).saturating_mul(size_of::<f32>());
         // Sums of every piece, of which there are at least eight; means, covariances and factors.
         let scatter = self.k.saturating_mul(dim + self.covariance.numbers(dim)).saturating_mul(size_of::<f64>());
+        // Densities of this restart and of the best.
+        let densities = Densities::factor_len(dim).saturating_mul(self.k).min(MOST_HANDED_ON).saturating_mul(8);
         let start = start(self.k, services)?.memory(shape, services)?;
-        Ok((tables.saturating_add(returned).saturating_add(scatter.saturating_mul(16)) as u64)
-            .saturating_add(start))
+        let scatter = scatter.saturating_mul(16).saturating_add(densities);
+        Ok((tables.saturating_add(returned).saturating_add(scatter) as u64).saturating_add(start))
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
@@ -249,6 +253,10 @@ impl Clusterer for Gmm {
         };
         let mut found =
             soft::clustering(task, memberships, &means, self.threshold, diagnostics, services, collapse);
+        // They say nothing of sets of several components.
+        if found.assignments.iter().all(|set| set.len() == 1) {
+            found.densities = best.densities;
+        }
         // What the variant `bayes` has in place of densities does not integrate to 1.
         if self.variant == Variant::Em {
             let penalty = self.free_parameters(dim) * tiles.total().ln();
@@ -263,6 +271,7 @@ impl Clusterer for Gmm {
 struct Run {
     /// Row-major, in the coordinates of the tiles.
     means: Vec<f64>,
+    densities: Densities,
     /// A table like the examples, without their weights.
     responsibilities: Vec<f64>,
     /// What was maximised, after the last iteration and after each.
@@ -343,7 +352,9 @@ impl Gmm {
             gaussians.memberships(tiles, &mut responsibilities, workers, services)?;
         }
         let raised = model.raised;
-        Ok(Run { means: gaussians.means, responsibilities, bound, trace, converged, raised, log_likelihood })
+        let densities = gaussians.handed_on(tiles);
+        let means = gaussians.means;
+        Ok(Run { means, densities, responsibilities, bound, trace, converged, raised, log_likelihood })
     }
 }
 

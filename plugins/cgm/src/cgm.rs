@@ -1,23 +1,25 @@
 //! `cgm`: the compositional Gaussian mixture, from a task to a clustering.
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Column, Component, Diagnostics, Error, Flags, Level, Result, Services,
-    Sets, Shape, Singletons, StreamTask, Task, register,
+    BATCH_ROWS, Clusterer, Clustering, Column, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial,
+    Result, Services, Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::counting;
+use compflow_kernels::elsewhere::{self, LOOK};
 use compflow_kernels::known::{self, Known};
 use compflow_kernels::objective::{Model, composer_of};
-use compflow_kernels::source::Source;
+use compflow_kernels::source::{Look, Source};
 use compflow_kernels::starts::Starts;
-use compflow_kernels::weights::{self, weight};
+use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::densities::Densities;
+use crate::ending::{Ending, Judged, LAST, LastPass};
 use crate::mixture::{Mixture, Setting};
 use crate::params::{Assignment, Kind, Params, Residual};
-use crate::statistics::{Data, Posterior, Statistics, rows_together, wide};
+use crate::statistics::{About, Data, Judge, Pass, SCATTER, STATISTICS, ScatterPass, Statistics, rows_together};
 
 /// Below this many products in a round, starting threads is not worth it.
 const TINY: usize = 1 << 18;
@@ -36,8 +38,11 @@ impl Component for Cgm {
     const NAME: &'static str = "cgm";
     const SUMMARY: &'static str =
         "compositional Gaussian mixture: singletons, unions around their compositions, one shape";
-    const FLAGS: Flags =
-        Flags::NEEDS_GRADIENTS.and(Flags::ASSIGNS_NONE).and(Flags::USES_WEIGHTS).and(Flags::USES_SEEDS);
+    const FLAGS: Flags = Flags::NEEDS_GRADIENTS
+        .and(Flags::ASSIGNS_NONE)
+        .and(Flags::USES_WEIGHTS)
+        .and(Flags::USES_SEEDS)
+        .and(Flags::HAS_PARTIAL);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -77,6 +82,37 @@ impl Clusterer for Cgm {
     fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
         self.run(task, false, services)
     }
+
+    fn partial(
+        &self,
+        state: &[u8],
+        first: u64,
+        batch: Embeddings<'_>,
+        services: &Services<'_>,
+    ) -> Result<Partial> {
+        let (tag, rest) = elsewhere::split(state)?;
+        let (workers, first, known) = (Workers::new(services.threads)?, first as usize, Known::default());
+        let dim = batch.dim();
+        let about = About { dim, weights: None, others: None, known: &known, workers: &workers, services };
+        workers.enter(|| match tag {
+            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch, &workers, services),
+            SCATTER => {
+                let pass: ScatterPass = elsewhere::decode(rest)?;
+                about.scatter(first, &pass.preparation.prepared(batch, &workers, services)?)
+            }
+            STATISTICS => {
+                let pass: Pass = elsewhere::decode(rest)?;
+                let judge = Judge::new(&pass.mixture, pass.assignment, dim)?;
+                about.statistics(&judge, first, &pass.preparation.prepared(batch, &workers, services)?)
+            }
+            LAST => {
+                let pass: LastPass = elsewhere::decode(rest)?;
+                let points = pass.preparation.prepared(batch, &workers, services)?;
+                pass.partial(&about, first, &points)
+            }
+            tag => Err(Error::new(format!("{tag} is no pass of cgm"))),
+        })
+    }
 }
 
 /// How the fit went.
@@ -104,7 +140,9 @@ impl Cgm {
         }
         known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;
-        let need = self.memory(Shape { rows: n, dim, degree }, services)?;
+        // Of examples that are elsewhere only the sample is here.
+        let rows = if task.rows.is_elsewhere() { n.min(sample) } else { n };
+        let need = self.memory(Shape { rows, dim, degree }, services)?;
         services.require_memory(need, "lower `k` or the degree, or set `stream`")?;
         let composer = composer_of(task.composer, degree)?;
         let products = n.saturating_mul(count).saturating_mul(dim);
@@ -119,15 +157,9 @@ impl Cgm {
         let named = gathered.begin(&starts, &sets, &mut rng)?;
         let singletons = starts.found_by(&*self.initial, task, named, &mut rng, services)?;
         let others = known.of_others(weights, n);
-        let data = Data {
-            source: &source,
-            weights,
-            others: others.as_deref(),
-            known: &known,
-            gathered: &gathered,
-            workers: &workers,
-            services,
-        };
+        let others = others.as_deref();
+        let about = About { dim, weights, others, known: &known, workers: &workers, services };
+        let data = Data { source: &source, gathered: &gathered, about };
         workers.enter(|| {
             let (scatter, mean, examples) = data.scatter()?;
             let setting = Setting {
@@ -157,7 +189,7 @@ impl Cgm {
         }
         let mut converged = false;
         while trace.len() < max_iter && !converged {
-            data.services.progress(trace.len(), max_iter)?;
+            data.about.services.progress(trace.len(), max_iter)?;
             found = data.statistics(&mixture, self.params.assignment)?;
             let (before, bound) = (trace[trace.len() - 1], setting.fit(&mut mixture, &found)?);
             // The second round is the first that counts outliers and posteriors, by another bound than the first.
@@ -170,7 +202,7 @@ impl Cgm {
             converged = comparable && bound - before <= tol * setting.examples;
             trace.push(bound);
         }
-        data.services.progress(max_iter, max_iter)?;
+        data.about.services.progress(max_iter, max_iter)?;
         Ok(Fit { mixture, found, trace, converged })
     }
 
@@ -178,65 +210,49 @@ impl Cgm {
     fn clustering(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) -> Result<Clustering> {
         let (dim, k, n) = (data.source.dim(), self.params.k, data.source.len());
         let densities = Densities::new(&fit.mixture, dim)?;
-        let (mut labels, mut posteriors) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        let (mut memberships, mut log_likelihood) = (Vec::with_capacity(n * k), 0.0);
-        let work = |first: usize, piece: &[f32]| {
-            let mut out = (Vec::new(), Vec::new(), Vec::new(), 0.0);
-            let rows = rows_together(setting.sets.len());
-            for (at, chunk) in piece.chunks(rows * dim).enumerate() {
-                let mut joint = densities.log_joint(&wide(chunk, dim)?);
-                for (row, mut logs) in (first + at * rows..).zip(joint.outer_iter_mut()) {
-                    let posterior = match data.known.label(row) {
-                        None => Posterior::of(logs.as_slice().unwrap_or(&[])),
-                        Some(set) => {
-                            let known = Posterior::certain(set as usize, logs[set as usize]);
-                            logs.fill(f64::NEG_INFINITY);
-                            logs[set as usize] = known.log_total;
-                            known
-                        }
-                    };
-                    out.0.push(posterior.set);
-                    out.1.push(posterior.probability());
-                    let mut member = vec![0.0; k];
-                    for (set, share) in setting.sets.iter().zip(logs.iter().map(|log| posterior.share(*log))) {
-                        set.iter().for_each(|&singleton| member[singleton as usize] += share);
-                    }
-                    out.2.extend(member.into_iter().map(|share| share.min(1.0) as f32));
-                    out.3 += weight(data.weights, row) * posterior.log_total;
-                }
-            }
-            Ok(out)
+        let ending = Ending { densities: &densities, sets: setting.sets, k };
+        let (mut labels, mut posteriors, mut memberships) = (Vec::new(), Vec::new(), Vec::new());
+        let pass = LastPass {
+            preparation: data.source.preparation(),
+            mixture: fit.mixture.clone(),
+            k,
+            degree: setting.sets.iter().map(<[u32]>::len).max().unwrap_or(1),
         };
-        data.map(dim + k, work, |(sets, probabilities, members, logs)| {
-            labels.extend(sets);
-            posteriors.extend(probabilities);
-            memberships.extend::<Vec<f32>>(members);
-            log_likelihood += logs;
-            Ok(())
+        let found = data.source.reduce(LAST, &pass, |first, batch| {
+            let judged = ending.judge(&data.about, first, batch)?;
+            let partial = ending.counted(first, &judged);
+            for Judged { sets, probabilities, members, .. } in judged {
+                labels.extend(sets);
+                posteriors.extend(probabilities);
+                memberships.extend(members);
+            }
+            Ok(partial)
         })?;
+        let counts = &found.sums[1..];
         // In the units of the data.
-        log_likelihood += setting.examples * dim as f64 * data.source.frame.scale().ln();
+        let log_likelihood = found.sums[0] + setting.examples * dim as f64 * data.source.frame.scale().ln();
         let parameters = setting.parameters(&fit.mixture, &fit.found);
         self.warn(data, fit);
 
-        let mut used = vec![false; setting.sets.len()];
-        for &label in &labels {
-            if label < used.len() {
-                used[label] = true;
-            }
+        // Clusters are listed in their order; those of examples that are elsewhere by the first of them, so that the order
+        // says what the assignments would.
+        let mut order: Vec<usize> = (0..setting.sets.len()).filter(|&at| counts[at] > 0.0).collect();
+        if data.source.is_elsewhere() {
+            order.sort_by(|&a, &b| {
+                let union = |at: usize| setting.sets[at].len() > 1;
+                union(a).cmp(&union(b)).then(found.largest[b].total_cmp(&found.largest[a]))
+            });
         }
         let (mut clusters, mut centroids) = (Sets::default(), Vec::new());
-        for ((set, centre), _) in
-            setting.sets.iter().zip(fit.mixture.centres.chunks_exact(dim)).zip(&used).filter(|(_, used)| **used)
-        {
-            clusters.push(set);
+        for at in order {
+            clusters.push(&setting.sets[at]);
+            let centre = &fit.mixture.centres[at * dim..][..dim];
             centroids.extend(data.source.frame.mean(centre, 1.0).map(|value| value as f32));
         }
-        let mut assignments = Sets::with_capacity(n, n);
+        let mut assignments = Sets::with_capacity(labels.len(), labels.len());
         for &label in &labels {
             assignments.push(if label < setting.sets.len() { &setting.sets[label] } else { &[] });
         }
-        let outliers = labels.iter().filter(|label| **label == setting.sets.len()).count();
         let shrinkage = fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(fit.found.total()));
         let mut clustering = Clustering {
             assignments,
@@ -249,7 +265,7 @@ impl Cgm {
             scalars: vec![
                 ("log_likelihood".to_owned(), log_likelihood),
                 ("bic".to_owned(), parameters * setting.examples.max(1.0).ln() - 2.0 * log_likelihood),
-                ("outliers".to_owned(), outliers as f64 / n as f64),
+                ("outliers".to_owned(), counts[setting.sets.len()] / n as f64),
             ],
             diagnostics: Diagnostics {
                 iterations: fit.trace.len() as u64,
@@ -265,7 +281,7 @@ impl Cgm {
     }
 
     fn warn(&self, data: &Data<'_>, fit: &Fit) {
-        let services = data.services;
+        let services = data.about.services;
         if fit.mixture.diverged > 0 {
             let text = format!("{} diverging steps were taken back and shortened", fit.mixture.diverged);
             services.log(Level::Warn, text);

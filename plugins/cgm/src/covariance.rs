@@ -17,6 +17,7 @@
 //! vanishes with n.
 
 use compflow_kernels::cholesky::inverse_factor;
+use serde::{Deserialize, Serialize};
 
 use crate::params::{Kind, Shrinkage};
 
@@ -26,7 +27,7 @@ const MOST: f64 = 0.999;
 const FLOOR: f64 = 1e-6;
 
 /// What is known of Σ before any example is seen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Prior {
     kind: Kind,
     /// ν.
@@ -38,7 +39,7 @@ pub(crate) struct Prior {
 }
 
 /// Σ as distances and densities need it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Covariance {
     /// F with FᵀF = Σ⁻¹, lower triangular, row-major.
     pub(crate) factor: Vec<f64>,

@@ -55,6 +55,7 @@
 //! | `params` | its parameters |
 //! | `statistics` | what examples add up to under a mixture |
 //! | `densities` | log-densities |
+//! | `ending` | the last pass: labels, and how sure they are |
 //! | `mixture` | the mixture, and how it is fitted |
 //! | `covariance`, `residual` | its parts |
 //!
@@ -83,6 +84,7 @@
 mod cgm;
 mod covariance;
 mod densities;
+mod ending;
 mod mixture;
 mod params;
 mod residual;

@@ -4,6 +4,7 @@ use compflow_api::{Result, Sets};
 use compflow_kernels::frame::Frame;
 use compflow_kernels::lbfgs::{self, Limits};
 use compflow_kernels::objective::{Model, Objective};
+use serde::{Deserialize, Serialize};
 
 use crate::covariance::{Covariance, Prior, trace};
 use crate::params::{Params, Residual, Weights};
@@ -33,6 +34,7 @@ pub(crate) struct Setting<'a> {
 }
 
 /// The parameters, and what follows from them. Points are prepared ones.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Mixture {
     /// m, k×p, as the composer takes them.
     pub(crate) singletons: Vec<f32>,
@@ -59,6 +61,7 @@ pub(crate) struct Mixture {
 /// The component that takes what no set explains: normal around the mean of all data, with the shape that sets had after
 /// the first round and as wide as all data. (The covariance of all data would do only if n ≫ p: otherwise it fits every
 /// example, and takes all.)
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Outliers {
     /// The mean of all data.
     pub(crate) centre: Vec<f64>,

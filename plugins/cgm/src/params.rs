@@ -25,7 +25,7 @@ pub struct Params {
     #[serde(default)]
     pub shrinkage: Shrinkage,
     /// How far unions may lie from where the composer says, as a variance in units of that of the examples; or "auto", as
-    /// the data says. 0 trusts the composer.
+    /// the data says, but no further than half of the way to the mean of its examples. 0 trusts the composer.
     #[serde(default)]
     pub residual: Residual,
     /// What is learnt about how common sets are.

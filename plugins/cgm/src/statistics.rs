@@ -4,15 +4,16 @@
 //! least ‖u‖²_Σ - 2 x·Σ⁻¹u - 2 log π: a product and a comparison, as for `ckm`, in f32. Otherwise all densities are
 //! computed, in f64.
 
-use compflow_api::{BATCH_ROWS, Result, Services};
+use compflow_api::{BATCH_ROWS, Partial, Result, Services};
 use compflow_kernels::assign::{Totals, assign_rows};
 use compflow_kernels::known::{Gathered, Known};
 use compflow_kernels::points::block_rows;
 use compflow_kernels::products::Vectors;
-use compflow_kernels::source::Source;
+use compflow_kernels::source::{Preparation, Source};
 use compflow_kernels::weights::weight;
 use compflow_kernels::workers::Workers;
 use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
 
 use crate::densities::Densities;
 use crate::mixture::{Mixture, add_outer};
@@ -73,6 +74,28 @@ impl Statistics {
         self.outlier_density += other.outlier_density;
     }
 
+    /// As numbers that add up; those of outliers are always there.
+    fn into_partial(self, dim: usize) -> Partial {
+        let Self { counts, sums, entropy, outliers, mut outlier_scatter, outlier_density } = self;
+        outlier_scatter.resize(dim * dim, 0.0);
+        let sums = [counts, sums, vec![entropy, outliers, outlier_density], outlier_scatter].concat();
+        Partial { sums, ..Partial::default() }
+    }
+
+    /// What came of all batches.
+    fn from_partial(found: Partial, sets: usize, dim: usize) -> Self {
+        let mut counts = found.sums;
+        let mut sums = counts.split_off(sets);
+        let mut others = sums.split_off(sets * dim);
+        let mut outlier_scatter = others.split_off(3);
+        let number = |at: usize| others.get(at).copied().unwrap_or(0.0);
+        let (entropy, outliers, outlier_density) = (number(0), number(1), number(2));
+        if outliers == 0.0 {
+            outlier_scatter.clear();
+        }
+        Self { counts, sums, entropy, outliers, outlier_scatter, outlier_density }
+    }
+
     fn add_outlier(&mut self, row: &[f64], share: f64, log_density: f64) {
         self.outlier_scatter.resize(row.len() * row.len(), 0.0);
         add_outer(&mut self.outlier_scatter, row, share);
@@ -84,44 +107,112 @@ impl Statistics {
 /// The data, and who works on it.
 pub(crate) struct Data<'a> {
     pub(crate) source: &'a Source<'a>,
-    /// How much each example counts.
+    /// What the examples add up to whose sets are known.
+    pub(crate) gathered: &'a Gathered,
+    pub(crate) about: About<'a>,
+}
+
+/// What is known of examples, and who works on them.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) dim: usize,
+    /// How much each counts.
     pub(crate) weights: Option<&'a [f32]>,
     /// The same without those whose sets are known.
     pub(crate) others: Option<&'a [f32]>,
-    /// Whose sets are known, and what they add up to.
+    /// Whose sets are known.
     pub(crate) known: &'a Known,
-    pub(crate) gathered: &'a Gathered,
     pub(crate) workers: &'a Workers,
     pub(crate) services: &'a Services<'a>,
 }
 
 impl Data<'_> {
-    /// Calls `work` with pieces of the data, prepared, and the numbers of their first rows; `each` gets the results in
-    /// order. `numbers` is how many a result has.
-    pub(crate) fn map<T: Send>(
+    /// Σ w x xᵀ, the mean, and Σw.
+    pub(crate) fn scatter(&self) -> Result<(Vec<f64>, Vec<f64>, f64)> {
+        let (dim, about) = (self.about.dim, &self.about);
+        let pass = ScatterPass { preparation: self.source.preparation() };
+        let found = self.source.reduce(SCATTER, &pass, |first, batch| about.scatter(first, batch))?;
+        let mut scatter = found.sums;
+        let examples = scatter.pop().unwrap_or(0.0);
+        let mut mean = scatter.split_off(dim * dim);
+        mean.iter_mut().for_each(|sum| *sum /= examples);
+        Ok((scatter, mean, examples))
+    }
+
+    /// What the examples add up to, each by its likeliest set or by all.
+    pub(crate) fn statistics(&self, mixture: &Mixture, assignment: Assignment) -> Result<Statistics> {
+        let pass = Pass { preparation: self.source.preparation(), mixture: mixture.clone(), assignment };
+        let judge = Judge::new(mixture, assignment, self.about.dim)?;
+        let found =
+            self.source.reduce(STATISTICS, &pass, |first, batch| self.about.statistics(&judge, first, batch))?;
+        let mut total = Statistics::from_partial(found, mixture.log_weights.len(), self.about.dim);
+        if matches!(judge, Judge::Nearest(..)) && !self.about.known.is_empty() {
+            let Totals { counts, sums, .. } = &self.gathered.totals;
+            let (counts, sums) = (counts.clone(), sums.clone());
+            total.add(&Statistics { counts, sums, ..Statistics::zero(0, self.about.dim) });
+        }
+        Ok(total)
+    }
+}
+
+/// The tags of passes.
+pub(crate) const SCATTER: u8 = 1;
+pub(crate) const STATISTICS: u8 = 2;
+
+/// What the pass needs to know that finds the scatter.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ScatterPass {
+    pub(crate) preparation: Preparation,
+}
+
+/// What a pass needs to know that judges examples by a mixture.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Pass {
+    pub(crate) preparation: Preparation,
+    pub(crate) mixture: Mixture,
+    pub(crate) assignment: Assignment,
+}
+
+/// How examples are judged: by a comparison, or by all densities.
+pub(crate) enum Judge {
+    /// Vectors to compare with, and how many.
+    Nearest(Vectors, usize),
+    /// Densities of so many sets.
+    Likeliest(Densities, Assignment, usize),
+}
+
+impl Judge {
+    pub(crate) fn new(mixture: &Mixture, assignment: Assignment, dim: usize) -> Result<Self> {
+        let sets = mixture.log_weights.len();
+        if assignment == Assignment::Hard && mixture.outliers.is_none() {
+            return Ok(Self::Nearest(linear(mixture, dim), sets));
+        }
+        Ok(Self::Likeliest(Densities::new(mixture, dim)?, assignment, sets))
+    }
+}
+
+impl About<'_> {
+    /// The results of `work` on the pieces of a batch, prepared, and the numbers of their first rows, in order. `numbers` is
+    /// how many a result has.
+    pub(crate) fn pieces<T: Send>(
         &self,
         numbers: usize,
+        first: usize,
+        batch: &[f32],
         work: impl Fn(usize, &[f32]) -> Result<T> + Sync + Send,
-        mut each: impl FnMut(T) -> Result<()>,
-    ) -> Result<()> {
-        let (dim, rows) = (self.source.dim(), block_rows(BATCH_ROWS, numbers));
-        let mut first = 0;
-        self.source.pass(&mut |batch| {
-            let pieces = batch.chunks(rows * dim).enumerate().map(|(at, piece)| (first + at * rows, piece));
-            let results = self.workers.map(pieces, |(first, piece)| {
-                self.services.check_cancelled()?;
-                work(first, piece)
-            })?;
-            first += batch.len() / dim;
-            results.into_iter().try_for_each(&mut each)
+    ) -> Result<Vec<T>> {
+        let rows = block_rows(BATCH_ROWS, numbers);
+        let pieces = batch.chunks(rows * self.dim).enumerate().map(|(at, piece)| (first + at * rows, piece));
+        self.workers.map(pieces, |(first, piece)| {
+            self.services.check_cancelled()?;
+            work(first, piece)
         })
     }
 
-    /// Σ w x xᵀ, the mean, and Σw.
-    pub(crate) fn scatter(&self) -> Result<(Vec<f64>, Vec<f64>, f64)> {
-        let dim = self.source.dim();
-        let (mut scatter, mut mean, mut examples) = (vec![0.0; dim * dim], vec![0.0; dim], 0.0);
-        let work = |first: usize, piece: &[f32]| {
+    /// Of a batch: Σ w x xᵀ, Σ w x and Σw.
+    pub(crate) fn scatter(&self, first: usize, batch: &[f32]) -> Result<Partial> {
+        let dim = self.dim;
+        let pieces = self.pieces(dim * dim, first, batch, |first, piece| {
             let (mut sum, mut first_moment, mut examples) =
                 (Array2::<f64>::zeros((dim, dim)), vec![0.0; dim], 0.0);
             for (at, chunk) in piece.chunks(CHUNK * dim).enumerate() {
@@ -135,54 +226,45 @@ impl Data<'_> {
                 ndarray::linalg::general_mat_mul(1.0, &rows.t(), &weighted, 1.0, &mut sum);
             }
             Ok((sum, first_moment, examples))
-        };
-        self.map(dim * dim, work, |(sum, first_moment, count)| {
-            scatter.iter_mut().zip(&sum).for_each(|(total, sum)| *total += sum);
-            mean.iter_mut().zip(first_moment).for_each(|(total, sum): (&mut f64, f64)| *total += sum);
-            examples += count;
-            Ok(())
         })?;
-        mean.iter_mut().for_each(|sum| *sum /= examples);
-        Ok((scatter, mean, examples))
+        let mut sums = vec![0.0; dim * dim + dim + 1];
+        for (sum, first_moment, examples) in pieces {
+            let numbers = sum.iter().chain(&first_moment).chain(std::iter::once(&examples));
+            sums.iter_mut().zip(numbers).for_each(|(total, number)| *total += number);
+        }
+        Ok(Partial { sums, ..Partial::default() })
     }
 
-    /// What the examples add up to, each by its likeliest set or by all.
-    pub(crate) fn statistics(&self, mixture: &Mixture, assignment: Assignment) -> Result<Statistics> {
-        let (dim, sets) = (self.source.dim(), mixture.log_weights.len());
+    /// What a batch adds up to, without examples whose sets are known if these are only compared.
+    pub(crate) fn statistics(&self, judge: &Judge, first: usize, batch: &[f32]) -> Result<Partial> {
+        let dim = self.dim;
+        let (sets, pieces) = match judge {
+            Judge::Nearest(vectors, sets) => {
+                let pieces = self.pieces(sets * dim, first, batch, |first, piece| {
+                    let (mut totals, mut labels) = (Totals::zero(*sets, dim), [0; CHUNK]);
+                    for (at, rows) in piece.chunks(CHUNK * dim).enumerate() {
+                        let (first, count) = (first + at * CHUNK, rows.len() / dim);
+                        let weights = self.others.map(|weights| &weights[first..first + count]);
+                        assign_rows(rows, weights, vectors, &mut labels[..count], &mut totals);
+                    }
+                    Ok(Statistics { counts: totals.counts, sums: totals.sums, ..Statistics::zero(0, dim) })
+                })?;
+                (*sets, pieces)
+            }
+            Judge::Likeliest(densities, assignment, sets) => {
+                let pieces = self.pieces(sets * dim, first, batch, |first, piece| {
+                    let (mut part, rows) = (Statistics::zero(*sets, dim), rows_together(*sets));
+                    for (at, chunk) in piece.chunks(rows * dim).enumerate() {
+                        self.gather(densities, *assignment, first + at * rows, wide(chunk, dim)?, &mut part)?;
+                    }
+                    Ok(part)
+                })?;
+                (*sets, pieces)
+            }
+        };
         let mut total = Statistics::zero(sets, dim);
-        let mut add = |part: Statistics| {
-            total.add(&part);
-            Ok(())
-        };
-        if assignment == Assignment::Hard && mixture.outliers.is_none() {
-            let vectors = linear(mixture, dim);
-            let work = |first: usize, piece: &[f32]| {
-                let (mut totals, mut labels) = (Totals::zero(sets, dim), [0; CHUNK]);
-                for (at, rows) in piece.chunks(CHUNK * dim).enumerate() {
-                    let (first, count) = (first + at * CHUNK, rows.len() / dim);
-                    let weights = self.others.map(|weights| &weights[first..first + count]);
-                    assign_rows(rows, weights, &vectors, &mut labels[..count], &mut totals);
-                }
-                Ok(Statistics { counts: totals.counts, sums: totals.sums, ..Statistics::zero(0, dim) })
-            };
-            self.map(sets * dim, work, &mut add)?;
-            if !self.known.is_empty() {
-                let Totals { counts, sums, .. } = &self.gathered.totals;
-                let (counts, sums) = (counts.clone(), sums.clone());
-                total.add(&Statistics { counts, sums, ..Statistics::zero(0, dim) });
-            }
-            return Ok(total);
-        }
-        let densities = Densities::new(mixture, dim)?;
-        let work = |first: usize, piece: &[f32]| {
-            let (mut part, rows) = (Statistics::zero(sets, dim), rows_together(sets));
-            for (at, chunk) in piece.chunks(rows * dim).enumerate() {
-                self.gather(&densities, assignment, first + at * rows, wide(chunk, dim)?, &mut part)?;
-            }
-            Ok(part)
-        };
-        self.map(sets * dim, work, &mut add)?;
-        Ok(total)
+        pieces.iter().for_each(|part| total.add(part));
+        Ok(total.into_partial(dim))
     }
 
     /// Adds some rows by their posteriors.

@@ -11,10 +11,11 @@
 use std::sync::OnceLock;
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Error, Flags, Level, Result, Services, Sets, Shape,
-    Singletons, StreamTask, Task, register,
+    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial, Result,
+    Services, Sets, Shape, Singletons, StreamTask, Task, register,
 };
 use compflow_kernels::counting;
+use compflow_kernels::elsewhere::{self, LOOK};
 use compflow_kernels::known::{self, Known};
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
@@ -22,9 +23,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::params::{Init, Optimizer, Params, Start};
-use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW, partial_numbers};
+use crate::pass::{ASSIGN, COUNT, Pass, Weights, partial_numbers};
+use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW};
 use compflow_kernels::objective::{Model, composer_of};
-use compflow_kernels::source::Source;
+use compflow_kernels::source::{Look, Source};
 use compflow_kernels::starts::Starts;
 
 use crate::swaps::{Swaps, restarts_before};
@@ -53,7 +55,8 @@ register!(clusterer Ckm);
 impl Component for Ckm {
     const NAME: &'static str = "ckm";
     const SUMMARY: &'static str = "compositional k-means: singletons whose compositions are centres too";
-    const FLAGS: Flags = Flags::NEEDS_GRADIENTS.and(Flags::USES_WEIGHTS).and(Flags::USES_SEEDS);
+    const FLAGS: Flags =
+        Flags::NEEDS_GRADIENTS.and(Flags::USES_WEIGHTS).and(Flags::USES_SEEDS).and(Flags::HAS_PARTIAL);
     type Params = Params;
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
@@ -81,6 +84,9 @@ impl Clusterer for Ckm {
         let run = sets.saturating_mul(dim + 1).saturating_mul(restarts.min(WINDOW));
         let numbers = data.saturating_add(sample).saturating_add(run.saturating_mul(7));
         let numbers = numbers.saturating_add(partial_numbers(run).saturating_mul(2));
+        // The sums of a batch, and of batches put together so far: one for every time that their number can be halved.
+        let batches = rows.div_ceil(BATCH_ROWS).max(1).ilog2() as usize + 2;
+        let numbers = numbers.saturating_add(run.saturating_mul(2 * batches));
         Ok((numbers as u64).saturating_mul(4))
     }
 
@@ -94,6 +100,29 @@ impl Clusterer for Ckm {
 
     fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
         self.run(task, false, services)
+    }
+
+    fn partial(
+        &self,
+        state: &[u8],
+        first: u64,
+        batch: Embeddings<'_>,
+        services: &Services<'_>,
+    ) -> Result<Partial> {
+        let (tag, rest) = elsewhere::split(state)?;
+        let (workers, first) = (Workers::new(services.threads)?, first as usize);
+        workers.enter(|| match tag {
+            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch, &workers, services),
+            ASSIGN | COUNT => {
+                let pass: Pass = elsewhere::decode(rest)?;
+                let points = pass.preparation.prepared(batch, &workers, services)?;
+                match tag {
+                    ASSIGN => pass.assign(&pass.vectors(), Weights::default(), first, &points, &workers, services),
+                    _ => pass.count(first, &points, &workers),
+                }
+            }
+            tag => Err(Error::new(format!("{tag} is no pass of ckm"))),
+        })
     }
 }
 
@@ -110,8 +139,10 @@ impl Ckm {
         }
         known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;
+        // Of examples that are elsewhere only the sample is here.
+        let rows = if task.rows.is_elsewhere() { n.min(self.params.sample) } else { n };
         services.require_memory(
-            self.memory(Shape { rows: n, dim, degree }, services)?,
+            self.memory(Shape { rows, dim, degree }, services)?,
             "lower `k`, the degree or `restarts`, or set `stream`",
         )?;
         let composer = composer_of(task.composer, degree)?;
@@ -145,7 +176,7 @@ impl Ckm {
         };
         let nothing = Known::default();
         let of_nothing = nothing.gather(task.rows, task.weights, &starts, &sets)?;
-        let total = (0..n).map(|row| weights::weight(task.weights, row)).sum();
+        let total = task.weights.map_or(n as f64, |weights| weights.iter().copied().map(f64::from).sum());
         let search = |known, gathered, others, earlier| Search {
             source: &source,
             starts: &starts,
@@ -249,11 +280,24 @@ impl Ckm {
     fn clustering(&self, search: &Search<'_>, run: &Run, services: &Services<'_>) -> Result<Clustering> {
         let (n, dim, k) = (search.source.len(), search.source.dim(), self.params.k);
         let mut counts = vec![0usize; search.sets.len()];
-        let mut labels: Vec<u32> = Vec::with_capacity(n);
-        search.labels(run, |batch| {
-            batch.iter().for_each(|&label| counts[label as usize] += 1);
-            labels.extend_from_slice(batch);
-        })?;
+        let mut labels: Vec<u32> = Vec::new();
+        // The order in which clusters are listed: of examples that are elsewhere by the first of them, so that the order
+        // says what the assignments would.
+        let mut order: Vec<usize> = (0..search.sets.len()).collect();
+        if search.source.is_elsewhere() {
+            let found = search.counts(run)?;
+            counts.iter_mut().zip(&found.sums).for_each(|(count, sum)| *count = *sum as usize);
+            order.sort_by(|&a, &b| {
+                let alone = |at: usize| search.sets[at].len() > 1;
+                alone(a).cmp(&alone(b)).then(found.largest[b].total_cmp(&found.largest[a]))
+            });
+        } else {
+            labels.reserve(n);
+            search.labels(run, |batch| {
+                batch.iter().for_each(|&label| counts[label as usize] += 1);
+                labels.extend_from_slice(batch);
+            })?;
+        }
         // Those that the user has named have their numbers.
         let mut singletons = search.gathered.named() as u32;
         let mut names: Vec<Option<u32>> = (0..k as u32).map(|at| Some(at).filter(|at| *at < singletons)).collect();
@@ -274,11 +318,9 @@ impl Ckm {
         }
         let renamed = |set: &[u32]| set.iter().filter_map(|&member| names[member as usize]).collect::<Vec<u32>>();
         let (mut clusters, mut centroids) = (Sets::default(), Vec::new());
-        for ((set, &count), centre) in search.sets.iter().zip(&counts).zip(run.centres.chunks_exact(dim)) {
-            if count > 0 {
-                clusters.push(&renamed(set));
-                centroids.extend_from_slice(centre);
-            }
+        for at in order.into_iter().filter(|&at| counts[at] > 0) {
+            clusters.push(&renamed(&search.sets[at]));
+            centroids.extend_from_slice(&run.centres[at * dim..][..dim]);
         }
         let mut named: Vec<(u32, &[f32])> = names
             .iter()
@@ -291,8 +333,8 @@ impl Ckm {
             vectors: named.iter().flat_map(|(_, vector)| *vector).copied().collect(),
         };
         let sets: Vec<Vec<u32>> = search.sets.iter().map(renamed).collect();
-        let members = sets.iter().zip(&counts).map(|(set, count)| set.len() * count).sum();
-        let mut assignments = Sets::with_capacity(n, members);
+        let members = labels.iter().map(|&label| sets[label as usize].len()).sum();
+        let mut assignments = Sets::with_capacity(labels.len(), members);
         labels.iter().for_each(|&label| assignments.push(&sets[label as usize]));
         let frame = &search.source.frame;
         Ok(Clustering {

@@ -24,6 +24,7 @@
 //! | --- | --- |
 //! | `ckm` | the clusterer: parameters, and from a task to a clustering |
 //! | `restarts` | the alternation of all restarts at once, and when one is given up |
+//! | `pass` | what a batch of examples adds up to, wherever it is |
 //! | `swaps` | newcomers that take the place of a singleton |
 //! | `adam` | descent between two assignments as the authors do it; otherwise it is [`compflow_kernels::lbfgs`] |
 //!
@@ -54,6 +55,7 @@
 mod adam;
 mod ckm;
 mod params;
+mod pass;
 mod restarts;
 mod swaps;
 #[cfg(test)]

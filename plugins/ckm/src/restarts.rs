@@ -13,17 +13,17 @@
 
 use std::sync::OnceLock;
 
-use compflow_api::{BATCH_ROWS, Error, Result, Sets};
-use compflow_kernels::assign::{Totals, assign_rows};
+use compflow_api::{Error, Partial, Result, Sets};
+use compflow_kernels::assign::Totals;
 use compflow_kernels::frame::Frame;
 use compflow_kernels::known::{Gathered, Known};
 use compflow_kernels::products::Vectors;
-use compflow_kernels::weights::weight;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::adam::Adam;
+use crate::pass::{ASSIGN, COUNT, Pass, Weights, label};
 use compflow_kernels::lbfgs::{self, Limits};
 use compflow_kernels::objective::{Model, Objective};
 use compflow_kernels::source::Source;
@@ -42,14 +42,6 @@ const PART: f64 = 0.02;
 pub(crate) const WINDOW: usize = 128;
 /// A decrease by less than this part of the SSD is as good as none: distances are those of f32.
 pub(crate) const ROUNDING: f64 = 1e-9;
-/// Restarts that take turns with a piece of the data while it is in the cache.
-const TOGETHER: usize = 8;
-/// Rows in such a piece.
-const CHUNK: usize = 1024;
-/// Rows of a block are summed up before blocks are.
-const BLOCK: usize = 4096;
-/// Numbers that the sums of all blocks of a batch together should not exceed: 64 MiB of f64.
-const PARTIAL_NUMBERS: usize = 1 << 23;
 /// An example that is nearer to its centre than this part of the mean squared distance from the mean lies on it.
 const ON_CENTRE: f64 = 1e-9;
 
@@ -222,53 +214,26 @@ impl Search<'_> {
     /// Assigns all examples for each of `running`, in one pass; returns Σ‖x‖². `all` is how many restarts there were
     /// at the beginning: blocks do not change because some have ended.
     fn assign(&self, running: &mut [&mut Run], all: usize) -> Result<f64> {
-        let (dim, sets) = (self.source.dim(), self.sets.len());
-        let block_rows = BATCH_ROWS / blocks(all.saturating_mul(sets).saturating_mul(dim + 1));
-        let centres: Vec<Vectors> =
-            running.iter().map(|run| Vectors::new(&self.source.frame.prepared(&run.centres), dim)).collect();
-        let mut totals: Vec<Totals> = running.iter().map(|_| Totals::zero(sets, dim)).collect();
-        let known = self.scatter.get();
-        let (mut sum, mut before) = (0.0, 0);
-        self.source.pass(&mut |batch| {
-            let firsts = (before..).step_by(block_rows);
-            let blocks: Vec<(usize, &[f32])> = firsts.zip(batch.chunks(block_rows * dim)).collect();
-            before += batch.len() / dim;
-            let pieces =
-                blocks.iter().flat_map(|block| centres.chunks(TOGETHER).map(move |centres| (*block, centres)));
-            let partial = self.workers.map(pieces, |((first, block), centres)| {
-                self.starts.model.services.check_cancelled()?;
-                let mut partial: Vec<Totals> = centres.iter().map(|_| Totals::zero(sets, dim)).collect();
-                let mut labels = [0; CHUNK];
-                for (first, rows) in (first..).step_by(CHUNK).zip(block.chunks(CHUNK * dim)) {
-                    let labels = &mut labels[..rows.len() / dim];
-                    let weights = self.others.map(|weights| &weights[first..][..labels.len()]);
-                    for (centres, partial) in centres.iter().zip(&mut partial) {
-                        assign_rows(rows, weights, centres, labels, partial);
-                    }
-                }
-                Ok(partial)
-            })?;
-            for block in partial.chunks(centres.len().div_ceil(TOGETHER)) {
-                totals.iter_mut().zip(block.iter().flatten()).for_each(|(total, partial)| total.add(partial));
-            }
-            if known.is_none() {
-                let squares = self.workers.map(&blocks, |(first, block)| {
-                    let rows = (*first..).zip(block.chunks_exact(dim));
-                    let square =
-                        |row: &[f32]| row.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>();
-                    Ok(rows.map(|(at, row)| weight(self.weights, at) * square(row)).sum::<f64>())
-                })?;
-                sum += squares.iter().sum::<f64>();
-            }
-            Ok(())
+        let pass = Pass {
+            preparation: self.source.preparation(),
+            dim: self.source.dim(),
+            centres: running.iter().map(|run| self.source.frame.prepared(&run.centres)).collect(),
+            all,
+            scatter: self.scatter.get().is_none(),
+        };
+        let (centres, services) = (pass.vectors(), self.starts.model.services);
+        let weights = Weights { all: self.weights, others: self.others };
+        let found = self.source.reduce(ASSIGN, &pass, |first, batch| {
+            pass.assign(&centres, weights, first, batch, self.workers, services)
         })?;
+        let (totals, scatter) = pass.totals(&found);
         for (run, mut totals) in running.iter_mut().zip(totals) {
             if !self.known.is_empty() {
                 totals.add(&self.gathered.totals);
             }
             run.totals = totals;
         }
-        Ok(*self.scatter.get_or_init(|| sum))
+        Ok(*self.scatter.get_or_init(|| scatter.unwrap_or(0.0)))
     }
 
     /// Judges the assignment and moves the singletons, unless the restart is at its end.
@@ -378,20 +343,31 @@ impl Search<'_> {
     /// # Errors
     /// Those of the source.
     pub(crate) fn labels(&self, run: &Run, mut each: impl FnMut(&[u32])) -> Result<()> {
-        let dim = self.source.dim();
+        let (dim, sets) = (self.source.dim(), self.sets.len());
         let centres = Vectors::new(&self.source.frame.prepared(&run.centres), dim);
-        let (mut labels, mut before) = (vec![0; BATCH_ROWS], 0);
+        let mut before = 0;
         self.source.pass(&mut |batch| {
-            let labels = &mut labels[..batch.len() / dim];
-            self.workers.map(batch.chunks(BLOCK * dim).zip(labels.chunks_mut(BLOCK)), |(rows, labels)| {
-                assign_rows(rows, None, &centres, labels, &mut Totals::zero(self.sets.len(), dim));
-                Ok(())
-            })?;
+            let mut labels = label(&centres, sets, batch, dim, self.workers)?;
             self.known.within(before, labels.len()).for_each(|(at, label)| labels[at] = label);
             before += labels.len();
-            each(labels);
+            each(&labels);
             Ok(())
         })
+    }
+
+    /// How many examples every composition has, and the number of the first of them, negated; of examples that are elsewhere.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn counts(&self, run: &Run) -> Result<Partial> {
+        let pass = Pass {
+            preparation: self.source.preparation(),
+            dim: self.source.dim(),
+            centres: vec![self.source.frame.prepared(&run.centres)],
+            all: 1,
+            scatter: false,
+        };
+        self.source.reduce(COUNT, &pass, |first, batch| pass.count(first, batch, self.workers))
     }
 }
 
@@ -412,16 +388,4 @@ pub(crate) fn weighted_objective<'a>(
         }
     }
     Objective::new(model, kept, counts, means)
-}
-
-/// How many blocks a batch is cut into if each block sums up `numbers` numbers. No matter how many threads there are.
-fn blocks(numbers: usize) -> usize {
-    let most = (PARTIAL_NUMBERS / numbers.max(1)).clamp(1, BATCH_ROWS / BLOCK);
-    // The largest power of two, so that batches divide evenly.
-    1 << most.ilog2()
-}
-
-/// How many numbers all blocks of a batch sum up together, if each sums up `numbers`.
-pub(crate) fn partial_numbers(numbers: usize) -> usize {
-    blocks(numbers).saturating_mul(numbers)
 }

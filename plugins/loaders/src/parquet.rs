@@ -10,6 +10,7 @@ use compflow_api::{Component, Description, Error, Flags, LoadRequest, Loader, Re
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
+    RowSelector,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,41 @@ struct Params {
     /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
     /// is a string, a number, true or false.
     r#where: Where,
+    /// Only some rows, before `where` looks at them: `rows = { first = 1000, count = 500 }` are those from 1000 to 1499,
+    /// counted from 0. Others are not decoded.
+    rows: Option<Range>,
+}
+
+/// Some rows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    /// The first of them.
+    first: u64,
+    /// How many.
+    count: u64,
+}
+
+impl Range {
+    /// Refuses rows that a file does not have.
+    ///
+    /// # Errors
+    /// Naming the file and how many it has.
+    fn within(self, metadata: &ArrowReaderMetadata, path: &Path) -> Result<Self> {
+        let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+        match self.first.checked_add(self.count) {
+            Some(end) if end <= rows => Ok(self),
+            _ => {
+                let text = format!(
+                    "asks for {} rows from {} on, and {} has {rows}",
+                    self.count,
+                    self.first,
+                    path.display()
+                );
+                Err(Error::parameter("rows", text))
+            }
+        }
+    }
 }
 
 struct Parquet(Params);
@@ -51,7 +87,8 @@ impl Loader for Parquet {
         let metadata = footer(path)?;
         let selection = Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let schema = selection.schema();
-        Ok(stream(RowGroups::new(path, metadata, selection), schema, services.threads)?.into())
+        let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
+        Ok(stream(RowGroups::new(path, metadata, selection, range), schema, services.threads)?.into())
     }
 
     /// From the footer; the length of embeddings that are lists from the first of them.
@@ -60,7 +97,9 @@ impl Loader for Parquet {
         let metadata = footer(path)?;
         Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let rows = metadata.metadata().file_metadata().num_rows();
-        let rows = u64::try_from(rows).ok().filter(|_| self.0.r#where.is_empty());
+        let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
+        let rows = range.map_or(u64::try_from(rows).ok(), |range| Some(range.count));
+        let rows = rows.filter(|_| self.0.r#where.is_empty());
         let dim = dim(metadata.schema(), request).or_else(|| first_length(path, &metadata, request));
         Description::from_schema(metadata.schema(), rows, dim).map(Some)
     }
@@ -98,10 +137,12 @@ struct RowGroups {
     metadata: ArrowReaderMetadata,
     selection: Arc<Selection>,
     batch_rows: usize,
+    /// Those that are wanted, and which of their rows: how many are skipped and how many follow.
+    groups: Vec<(usize, usize, usize)>,
 }
 
 impl RowGroups {
-    fn new(path: &Path, metadata: ArrowReaderMetadata, selection: Selection) -> Self {
+    fn new(path: &Path, metadata: ArrowReaderMetadata, selection: Selection, range: Option<Range>) -> Self {
         let emitted = ProjectionMask::roots(metadata.parquet_schema(), selection.emitted());
         let bytes: i64 = metadata
             .metadata()
@@ -112,7 +153,19 @@ impl RowGroups {
             .map(|(_, column)| column.uncompressed_size().max(0))
             .fold(0, i64::saturating_add);
         let rows = metadata.metadata().file_metadata().num_rows().max(1);
+        let range = range.unwrap_or(Range { first: 0, count: u64::MAX });
+        let (mut groups, mut first) = (Vec::new(), 0u64);
+        for (number, group) in metadata.metadata().row_groups().iter().enumerate() {
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+            let start = range.first.clamp(first, first + rows);
+            let end = range.first.saturating_add(range.count).clamp(first, first + rows);
+            if start < end {
+                groups.push((number, (start - first) as usize, (end - start) as usize));
+            }
+            first += rows;
+        }
         Self {
+            groups,
             path: path.to_owned(),
             metadata,
             selection: selection.into(),
@@ -123,7 +176,7 @@ impl RowGroups {
 
 impl Parts for RowGroups {
     fn count(&self) -> usize {
-        self.metadata.metadata().num_row_groups()
+        self.groups.len()
     }
 
     fn open(&self, part: usize) -> Result<Part, ArrowError> {
@@ -133,8 +186,10 @@ impl Parts for RowGroups {
         let roots =
             |columns: &[usize]| ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied());
         let (emitted, tested) = (self.selection.emitted(), self.selection.tested());
+        let (group, skipped, taken) = self.groups[part];
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-            .with_row_groups(vec![part])
+            .with_row_groups(vec![group])
+            .with_row_selection(vec![RowSelector::skip(skipped), RowSelector::select(taken)].into())
             .with_batch_size(self.batch_rows)
             .with_projection(roots(&emitted));
         if !tested.is_empty() {
@@ -190,6 +245,32 @@ mod tests {
             let all = ask(&fruits(), &request);
             assert_eq!(concat(&found), concat(&[all.slice(4, 1), all.slice(7, 1)]));
         }
+    }
+
+    #[test]
+    fn some_rows_are_those_whatever_row_groups_they_are_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
+        let request = request(&path);
+        let all = ask(&fruits(), &request);
+        for (first, count) in [(0, 10), (0, 3), (2, 5), (4, 4), (7, 3), (9, 1)] {
+            let params = format!(r#"{{"rows": {{"first": {first}, "count": {count}}}}}"#);
+            for threads in [1, 3] {
+                let found = load::<Parquet>(&params, &request, threads).unwrap();
+                assert_eq!(concat(&found), all.slice(first, count), "{params}");
+            }
+            assert_eq!(described::<Parquet>(&params, &request).unwrap().rows, Some(count as u64));
+        }
+        let params = r#"{"rows": {"first": 3, "count": 5}, "where": {"fold": 1, "kind": "pear"}}"#;
+        let columns = [("embedding", "vector")];
+        let request = LoadRequest { columns: &columns, ..request };
+        let all = ask(&fruits(), &request);
+        assert_eq!(
+            concat(&load::<Parquet>(params, &request, 1).unwrap()),
+            concat(&[all.slice(4, 1), all.slice(7, 1)])
+        );
+        let text = refusal::<Parquet>(r#"{"rows": {"first": 8, "count": 3}}"#, &request);
+        assert_eq!(text, format!("`rows` asks for 3 rows from 8 on, and {} has 10", path.display()));
     }
 
     #[test]

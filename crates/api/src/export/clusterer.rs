@@ -8,7 +8,7 @@ use super::services::with_services;
 use crate::abi::*;
 use crate::foreign::borrow_composer;
 use crate::guard::enter;
-use crate::raw::{area, borrow_sets, copy_columns, read_sized, slice, space};
+use crate::raw::{area, borrow_sets, copy_columns, lend_partial, read_sized, slice, space};
 use crate::{
     Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Sets, Shape, StreamTask, Task,
 };
@@ -22,6 +22,7 @@ pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClusterer
             memory: Some(memory::<C>),
             cluster: Some(cluster::<C>),
             streams: Some(streams::<C>),
+            partial: Some(partial::<C>),
         }
     }
 }
@@ -87,7 +88,7 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
             let found = with_services(host, |services| {
                 if raw.embeddings.is_null() {
                     let pass = raw.pass.ok_or_else(|| Error::new("the task has neither embeddings nor passes"))?;
-                    let rows = &CallersRows::new(raw.ctx, pass, rows, raw.dim);
+                    let rows = &CallersRows::new(raw.ctx, pass, rows, raw.dim).or_elsewhere(raw.reduce);
                     let task =
                         StreamTask { rows, space, degree, composer, truth, preferences, weights, seeds, columns };
                     return clusterer.cluster_stream(&task, services);
@@ -99,6 +100,33 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
                 clusterer.cluster(&task, services)
             })?;
             hand_back(found, out)
+        })
+    }
+}
+
+unsafe extern "C" fn partial<C: Component + Clusterer>(
+    instance: *mut c_void,
+    state: *const u8,
+    state_len: u64,
+    first: u64,
+    rows: u64,
+    dim: u64,
+    values: *const f32,
+    host: *const RawHost,
+    sink: PartialFn,
+    sink_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: the arguments are as `RawClustererMethods::partial` says.
+    unsafe {
+        enter::<C>(instance, host, |clusterer| {
+            if rows == 0 || dim == 0 {
+                return Err(Error::data("there are no examples in the batch"));
+            }
+            let state = slice(state, state_len)?;
+            let batch = Embeddings::new(slice(values, area(rows, dim)?)?, dim as usize);
+            let found = with_services(host, |services| clusterer.partial(state, first, batch, services))?;
+            sink(sink_ctx, &lend_partial(&found));
+            Ok(())
         })
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::*;
 use crate::guard::catch;
-use crate::raw::{area, collect_problem, slice, status_result};
-use crate::{Embeddings, Error, Problem, Result, Rows};
+use crate::raw::{area, collect_partial, collect_problem, slice, status_result};
+use crate::{Embeddings, Error, Partial, Problem, Result, Rows};
 
 /// The caller's examples, as [`Rows`].
 pub(super) struct CallersRows {
@@ -14,6 +14,8 @@ pub(super) struct CallersRows {
     pub(super) pass: PassFn,
     pub(super) len: usize,
     pub(super) dim: usize,
+    /// What takes the place of passes if they are elsewhere.
+    reduce: Option<ReduceFn>,
     /// Whether a pass is under way.
     busy: AtomicBool,
 }
@@ -25,7 +27,12 @@ unsafe impl Sync for CallersRows {}
 
 impl CallersRows {
     pub(super) fn new(ctx: *mut c_void, pass: PassFn, len: u64, dim: u64) -> Self {
-        Self { ctx, pass, len: len as usize, dim: dim as usize, busy: AtomicBool::new(false) }
+        Self { ctx, pass, len: len as usize, dim: dim as usize, reduce: None, busy: AtomicBool::new(false) }
+    }
+
+    /// The same where they may be elsewhere.
+    pub(super) fn or_elsewhere(self, reduce: Option<ReduceFn>) -> Self {
+        Self { reduce, ..self }
     }
 }
 
@@ -94,5 +101,22 @@ impl Rows for CallersRows {
             return Err(Error::new(format!("a pass over {} examples handed over {}", self.len, each.rows)));
         }
         Ok(())
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.reduce.is_some()
+    }
+
+    fn reduce(&self, state: &[u8]) -> Result<Partial> {
+        let reduce = self.reduce.ok_or_else(|| Error::new("the examples are here, to be read in passes"))?;
+        let (mut found, mut problems) = (None::<Result<Partial>>, Vec::<Problem>::new());
+        // SAFETY: the task is valid for the call in which this exists; the sinks are as the functions expect.
+        let status = unsafe {
+            let (found, problems) = (std::ptr::from_mut(&mut found), std::ptr::from_mut(&mut problems));
+            let (state, len) = (state.as_ptr(), state.len() as u64);
+            reduce(self.ctx, state, len, collect_partial, found.cast(), collect_problem, problems.cast())
+        };
+        status_result(status, problems)?;
+        found.unwrap_or_else(|| Err(Error::new("nothing was handed over that the examples add up to")))
     }
 }

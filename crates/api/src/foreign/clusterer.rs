@@ -1,12 +1,14 @@
 //! A clusterer of some library.
 
 use super::composer::lend_composer;
-use super::rows::{Examples, on_pass};
+use super::rows::{Examples, on_pass, on_reduce};
 use super::services::call;
 use super::{foreign, required};
 use crate::abi::*;
-use crate::raw::{lend_columns, lend_sets};
-use crate::{Clusterer, Clustering, Error, Flags, Result, Services, Sets, Shape, StreamTask, Task};
+use crate::raw::{collect_partial, lend_columns, lend_sets};
+use crate::{
+    Clusterer, Clustering, Embeddings, Error, Flags, Partial, Result, Services, Sets, Shape, StreamTask, Task,
+};
 
 foreign! {
     /// A [`Clusterer`] of some library.
@@ -19,7 +21,10 @@ pub const IMPOSSIBLE: &str = "an impossible result";
 impl ForeignClusterer {
     /// Clusters, `embeddings` being those of `task` if they are in memory.
     fn run(&self, task: &StreamTask<'_>, embeddings: *const f32, services: &Services<'_>) -> Result<Clustering> {
-        let rows = task.rows.len();
+        let (rows, elsewhere) = (task.rows.len(), task.rows.is_elsewhere());
+        if elsewhere && !self.instance.flags()?.contains(Flags::HAS_PARTIAL) {
+            return Err(Error::new("cannot cluster examples that are elsewhere"));
+        }
         let counts = [
             ("preferences", task.preferences.map(<[f32]>::len)),
             ("weights", task.weights.map(<[f32]>::len)),
@@ -53,6 +58,7 @@ impl ForeignClusterer {
             ctx: std::ptr::from_ref(&examples).cast_mut().cast(),
             pass: Some(on_pass),
             seeds: seeds.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            reduce: if elsewhere { Some(on_reduce) } else { None },
         };
         let cluster = required(self.methods.cluster, "cluster")?;
         let mut out = RawClustering::empty();
@@ -63,7 +69,7 @@ impl ForeignClusterer {
         let flags = self.instance.flags()?;
         let none_allowed = flags.contains(Flags::ASSIGNS_NONE);
         let seeds = task.seeds.filter(|_| flags.contains(Flags::USES_SEEDS));
-        let clustering = out.take(rows, services.memory);
+        let clustering = out.take(if elsewhere { 0 } else { rows }, services.memory);
         let checked = clustering.and_then(|clustering| {
             clustering.check_rows(task.rows, task.degree, none_allowed)?;
             seeds.map_or(Ok(()), |seeds| clustering.check_seeds(seeds)).map(|()| clustering)
@@ -105,5 +111,37 @@ impl Clusterer for ForeignClusterer {
 
     fn cluster_stream(&self, task: &StreamTask<'_>, services: &Services<'_>) -> Result<Clustering> {
         self.run(task, std::ptr::null(), services)
+    }
+
+    fn partial(
+        &self,
+        state: &[u8],
+        first: u64,
+        batch: Embeddings<'_>,
+        services: &Services<'_>,
+    ) -> Result<Partial> {
+        let partial = required(self.methods.partial, "partial")?;
+        let mut found: Option<Result<Partial>> = None;
+        call(services, |host| {
+            let (rows, dim, values) = (batch.len() as u64, batch.dim() as u64, batch.values().as_ptr());
+            let (sink, state_len) = (std::ptr::from_mut(&mut found), state.len() as u64);
+            // SAFETY: the arguments are as `RawClustererMethods::partial` says.
+            unsafe {
+                let instance = self.instance.raw;
+                partial(
+                    instance,
+                    state.as_ptr(),
+                    state_len,
+                    first,
+                    rows,
+                    dim,
+                    values,
+                    host,
+                    collect_partial,
+                    sink.cast(),
+                )
+            }
+        })?;
+        found.unwrap_or_else(|| Err(Error::new("`partial` returned nothing")))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::*;
 use crate::guard::catch;
-use crate::raw::hand_error;
+use crate::raw::{hand_error, lend_partial, slice};
 use crate::{Error, Rows};
 
 /// What [`on_pass`] is handed as its context: a pointer to this.
@@ -61,6 +61,35 @@ pub(super) unsafe extern "C" fn on_pass(
     match passed {
         _ if ended != STATUS_OK => ended,
         Ok(()) => STATUS_OK,
+        // SAFETY: the sink is the library's own.
+        Err(reason) => unsafe { hand_error(&reason, error, error_ctx) },
+    }
+}
+
+/// A [`ReduceFn`] over the [`Examples`] behind `ctx`.
+///
+/// # Safety
+/// `ctx` points to `Examples` that outlive the call; the state is valid for it; the functions take their contexts.
+pub(super) unsafe extern "C" fn on_reduce(
+    ctx: *mut c_void,
+    state: *const u8,
+    state_len: u64,
+    sink: PartialFn,
+    sink_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: the caller vouches for `ctx` and the state.
+    let reduced = unsafe {
+        let Examples { rows: examples, .. } = &*ctx.cast::<Examples<'_>>();
+        catch(|| examples.reduce(slice(state, state_len)?))
+    };
+    match reduced {
+        Ok(partial) => {
+            // SAFETY: the sink is the library's own; the numbers are lent for the call.
+            unsafe { sink(sink_ctx, &lend_partial(&partial)) };
+            STATUS_OK
+        }
         // SAFETY: the sink is the library's own.
         Err(reason) => unsafe { hand_error(&reason, error, error_ctx) },
     }

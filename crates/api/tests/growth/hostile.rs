@@ -183,6 +183,7 @@ fn fake_component(kind: u32) -> RawComponent {
         memory: None,
         cluster: Some(fake_cluster),
         streams: None,
+        partial: None,
     };
     static EVALUATOR: RawEvaluatorMethods = RawEvaluatorMethods {
         size: size_of::<RawEvaluatorMethods>() as u32,

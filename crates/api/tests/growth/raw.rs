@@ -101,6 +101,19 @@ unsafe extern "C" fn pass_examples(
     unsafe { each(each_ctx, 3, EXAMPLES.as_ptr()) }
 }
 
+/// What an older caller has behind its task; who reads it takes the examples to be elsewhere.
+unsafe extern "C" fn not_there(
+    _ctx: *mut c_void,
+    _state: *const u8,
+    _state_len: u64,
+    _sink: PartialFn,
+    _sink_ctx: *mut c_void,
+    _error: ErrorFn,
+    _error_ctx: *mut c_void,
+) -> i32 {
+    STATUS_ERROR
+}
+
 /// The size of a task in the first release.
 pub(crate) const FIRST_TASK: usize = 96;
 
@@ -122,6 +135,7 @@ pub(crate) fn raw_task(size: usize) -> Guarded<RawTask> {
         pass: Some(pass_examples),
         // A caller of the first release has something else here.
         seeds: if size == FIRST_TASK { std::ptr::without_provenance(8) } else { std::ptr::null() },
+        reduce: if size < size_of::<RawTask>() { Some(not_there) } else { None },
     })
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use compflow_api::{Embeddings, Level, Sets, Space};
+use compflow_api::{Clustering, Embeddings, Level, Sets, Space};
 
-use super::candidates::{Candidates, Training, gather};
+use super::candidates::{Candidates, Training, gather, of_clustering};
 use super::cell::Cell;
 use super::likeliest::{Likeliest, restricted};
 use super::nearest::Nearest;
@@ -114,13 +114,15 @@ impl Assigner {
     ) -> Result<Self> {
         let mut training = Training::new(origin, cell);
         let space = origin.space();
-        let (candidates, way) = if found.densities.sets.is_empty() {
+        let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
+        // A mixture of single components has nothing against unions, which are then compared by their points.
+        let beyond = options.degree.filter(|degree| *degree > most);
+        let (candidates, way) = if most == 0 || most == 1 && beyond.is_some() {
             let candidates = gather(found, &mut training, options, dim)?;
             let way = Way::Nearest(Nearest::new(&candidates.points, dim));
             (candidates, way)
         } else {
-            let most = found.densities.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
-            if let Some(degree) = options.degree.filter(|degree| *degree > most) {
+            if let Some(degree) = beyond {
                 return Err(Error::request(format!(
                     "{} knows how likely sets of up to {most} are, and nothing of sets of {degree}; lower --degree, or run the \
                      pipeline with `degree = {degree}`",
@@ -154,6 +156,33 @@ impl Assigner {
         }
         let Candidates { sets, points, basis } = candidates;
         Ok(Self { cell: cell.clone(), space, dim, sets, points, basis, way, limit })
+    }
+
+    /// For clusters that are in no results folder: the likeliest if they have densities, else the nearest of them and of what
+    /// `compose` makes of sets of up to `degree` singletons.
+    ///
+    /// # Errors
+    /// Those of `compose`, and if there is nothing that an example could be given to.
+    pub(crate) fn of(
+        clustering: &Clustering,
+        cell: Cell,
+        space: Space,
+        dim: usize,
+        degree: usize,
+        memory: u64,
+        compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
+    ) -> Result<Self> {
+        let (candidates, way) = if clustering.densities.sets.is_empty() {
+            let candidates = of_clustering(clustering, degree, dim, memory, compose)?;
+            let way = Way::Nearest(Nearest::new(&candidates.points, dim));
+            (candidates, way)
+        } else {
+            let densities = clustering.densities.clone();
+            let way = Way::Likeliest(Likeliest::new(&densities, dim)?);
+            (Candidates { sets: densities.sets, points: densities.centres, basis: Basis::Densities }, way)
+        };
+        let Candidates { sets, points, basis } = candidates;
+        Ok(Self { cell, space, dim, sets, points, basis, way, limit: None })
     }
 
     /// The cell.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use compflow_api::{Embeddings, Sets};
-use compflow_kernels::counting;
+use compflow_api::{Clustering, Embeddings, Sets};
 
 use super::assigner::{AssignOptions, Basis};
 use super::cell::Cell;
@@ -12,6 +11,8 @@ use super::origin::{Examples, Origin};
 use crate::error::{Error, Result};
 use crate::files::human_bytes;
 use crate::results::CellTables;
+use crate::run::means::means;
+use crate::run::members::{Members, exemplars_of};
 
 /// Sets and their points, row-major.
 #[derive(Debug)]
@@ -74,33 +75,12 @@ impl<'a> Training<'a> {
             return Err(Error::request(format!("{text}; run the pipeline again")));
         }
         let points = self.origin.space().points(Embeddings::new(&trial.embeddings, dim));
-        let (mut positions, mut sums, mut counts) = (HashMap::new(), Vec::new(), Vec::new());
-        for (point, set) in points.chunks_exact(dim).zip(assignments.iter()).filter(|(_, set)| !set.is_empty()) {
-            let at = *positions.entry(set.to_vec()).or_insert_with(|| {
-                sums.resize(sums.len() + dim, 0.0);
-                counts.push(0.0);
-                counts.len() - 1
-            });
-            counts[at] += 1.0;
-            let sum: &mut [f64] = &mut sums[at * dim..][..dim];
-            sum.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value));
-        }
-        let rows = sums.chunks_exact(dim).zip(&counts);
-        let mut points: Vec<f32> =
-            rows.flat_map(|(sum, count)| sum.iter().map(move |sum| (sum / count) as f32)).collect();
-        self.origin.space().enter(&mut points, dim);
+        let (sets, points) = means(&points, &assignments, self.origin.space(), dim);
+        let positions = sets.iter().map(<[u32]>::to_vec).zip(0..).collect();
         let means = Rc::new(Means { assignments, positions, points, dim });
         self.means = Some(means.clone());
         Ok(means)
     }
-}
-
-/// Vectors that unions are composed from, before normalisation: those of singletons, or rows of the trial.
-#[derive(Default)]
-pub(super) struct Parts {
-    pub(super) vectors: Vec<f32>,
-    /// Where the vector of a singleton is.
-    pub(super) of: BTreeMap<u32, u32>,
 }
 
 /// Clusters by index, and the point of each.
@@ -112,11 +92,11 @@ pub(super) fn representatives(
     training: &mut Training<'_>,
     clusters: &[usize],
     dim: usize,
-) -> Result<(Points, Parts, Basis)> {
+) -> Result<(Points, Members, Basis)> {
     let of = |point: &[f32], at: &usize| (*at, point.to_vec());
     if !found.centroids.is_empty() {
         let points = clusters.iter().map(|at| of(&found.centroids[at * dim..][..dim], at)).collect();
-        return Ok((points, Parts::default(), Basis::Centroids));
+        return Ok((points, Members::default(), Basis::Centroids));
     }
     if !found.exemplars.is_empty() {
         let trial = training.trial()?;
@@ -124,11 +104,13 @@ pub(super) fn representatives(
         let sets: Sets = clusters.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
         let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets)?;
         let points = clusters.iter().zip(composed.chunks_exact(dim)).map(|(at, point)| of(point, at)).collect();
-        return Ok((points, Parts { of: singleton_rows(found, &rows), vectors }, Basis::Exemplars));
+        let row = |(member, row): (u32, u32)| Some((member, *rows.get(&row)?));
+        let rows = exemplars_of(&found.clusters, &found.exemplars).into_iter().filter_map(row).collect();
+        return Ok((points, Members { of: rows, vectors }, Basis::Exemplars));
     }
     let means = training.means()?;
     let points = clusters.iter().filter_map(|at| Some(of(means.of(&found.clusters[*at])?, at))).collect();
-    Ok((points, Parts::default(), Basis::Means))
+    Ok((points, Members::default(), Basis::Means))
 }
 
 /// Sets with points, except for densities, which say themselves.
@@ -153,8 +135,7 @@ pub(super) fn gather(
     let (representatives, mut parts, basis) = representatives(found, training, &seen, dim)?;
     representatives.iter().for_each(|(at, point)| put(&found.clusters[*at], point));
     if !found.singletons.numbers.is_empty() {
-        let of = found.singletons.numbers.iter().copied().zip(0..).collect();
-        parts = Parts { vectors: found.singletons.vectors.clone(), of };
+        parts = Members::of_singletons(&found.singletons);
     }
 
     // What it could have had.
@@ -176,9 +157,7 @@ pub(super) fn gather(
             return Err(Error::request(text));
         }
         let unseen = unseen(&parts, degree, dim, origin.memory(), &known)?;
-        let members: Sets =
-            unseen.iter().map(|set| set.iter().map(|member| parts.of[member]).collect::<Vec<u32>>()).collect();
-        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &members)?;
+        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
         for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
             put(set, point);
         }
@@ -193,23 +172,51 @@ pub(super) fn gather(
     })
 }
 
+/// Sets with points of clusters that have centroids and vectors of their singletons: their own, and all others of up to
+/// `degree`, composed.
+pub(super) fn of_clustering(
+    clustering: &Clustering,
+    degree: usize,
+    dim: usize,
+    memory: u64,
+    compose: impl FnOnce(Embeddings<'_>, &Sets) -> Result<Vec<f32>>,
+) -> Result<Candidates> {
+    let Clustering { clusters, centroids, singletons, .. } = clustering;
+    let mut points: BTreeMap<(usize, Vec<u32>), Vec<f32>> = BTreeMap::new();
+    for (set, centroid) in clusters.iter().zip(centroids.chunks_exact(dim)) {
+        points.insert((set.len(), set.to_vec()), centroid.to_vec());
+    }
+    let parts = Members::of_singletons(singletons);
+    let unseen = unseen(&parts, degree, dim, memory, &clusters.iter().collect())?;
+    let composed = compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
+    for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
+        points.insert((set.len(), set.to_vec()), point.to_vec());
+    }
+    if points.is_empty() {
+        return Err(Error::request("there is no cluster that an example could be given to"));
+    }
+    Ok(Candidates {
+        sets: points.keys().map(|(_, set)| set).collect(),
+        points: points.into_values().flatten().collect(),
+        basis: Basis::Centroids,
+    })
+}
+
 /// All sets of up to `degree` that the run does not list.
-fn unseen(parts: &Parts, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
-    let numbers: Vec<u32> = parts.of.keys().copied().collect();
+fn unseen(parts: &Members, degree: usize, dim: usize, memory: u64, known: &HashSet<&[u32]>) -> Result<Sets> {
     // A point, a copy of it while it is composed, and a third to compare with.
-    let bytes = counting::sets(numbers.len(), 1..=degree)
+    let bytes = parts
+        .count(1..=degree)
         .and_then(|count| count.checked_mul(12 * dim as u128 + 100))
         .filter(|bytes| *bytes <= u128::from(memory));
     if bytes.is_none() {
         return Err(Error::request(format!(
             "the sets of up to {degree} of {} singletons take more than the {} of memory; lower --degree, or say --seen-only",
-            numbers.len(),
+            parts.of.len(),
             human_bytes(memory)
         )));
     }
-    let named = Sets::all_up_to(numbers.len(), degree);
-    let named = named.iter().map(|set| set.iter().map(|&at| numbers[at as usize]).collect::<Vec<u32>>());
-    Ok(named.filter(|set| !known.contains(&set[..])).collect())
+    Ok(parts.unseen(1..=degree, known))
 }
 
 /// The trial's rows that are exemplars, in ascending order, which no numbering of clusters changes; and where each is.
@@ -228,46 +235,23 @@ fn positions(rows: &[u32], at: &BTreeMap<u32, u32>) -> Vec<u32> {
     rows.iter().filter_map(|row| at.get(row).copied()).collect()
 }
 
-/// Where the exemplar of every singleton is: that of the cluster that it is alone in, or of the first that it is in.
-fn singleton_rows(found: &CellTables, rows: &BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
-    let mut of = BTreeMap::new();
-    let mut clusters: Vec<(&[u32], &Vec<u32>)> = found.clusters.iter().zip(&found.exemplars).collect();
-    clusters.sort_by_key(|(set, _)| set.len());
-    for (set, exemplars) in clusters {
-        for (member, row) in set.iter().zip(exemplars) {
-            if let Some(&at) = rows.get(row) {
-                of.entry(*member).or_insert(at);
-            }
-        }
-    }
-    of
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_the_run_lists_is_not_composed_again_and_too_many_are_refused() {
-        let parts = Parts { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
-        let known: HashSet<&[u32]> = [&[2][..], &[2, 7]].into();
-        let found = unseen(&parts, 2, 1, 1 << 20, &known).unwrap();
-        assert_eq!(found, Sets::from_iter([vec![5], vec![7], vec![2, 5], vec![5, 7]]));
-        let text = unseen(&parts, 3, 1000, 1 << 10, &known).unwrap_err().to_string();
+    fn too_many_sets_are_refused() {
+        let parts = Members { vectors: vec![0.0; 3], of: [(2, 0), (5, 1), (7, 2)].into() };
+        assert_eq!(unseen(&parts, 3, 1000, 1 << 20, &HashSet::new()).unwrap().len(), 7);
+        let text = unseen(&parts, 3, 1000, 1 << 10, &HashSet::new()).unwrap_err().to_string();
         assert!(text.contains("sets of up to 3 of 3 singletons") && text.contains("--seen-only"), "{text}");
     }
 
     #[test]
-    fn exemplars_that_are_no_rows_are_refused_and_those_of_singletons_come_first() {
+    fn exemplars_that_are_no_rows_are_refused() {
         let trial = Examples { embeddings: vec![1.0, 2.0, 3.0].into(), dim: 1 };
         assert!(exemplar_rows(&[vec![3]], &trial).is_err());
-        let found = CellTables {
-            clusters: Sets::from_iter([vec![0, 1], vec![1]]),
-            exemplars: vec![vec![2, 0], vec![1]],
-            ..CellTables::default()
-        };
-        let (values, rows) = exemplar_rows(&found.exemplars, &trial).unwrap();
-        assert_eq!(values, [1.0, 2.0, 3.0]);
-        assert_eq!(singleton_rows(&found, &rows), [(0, 2), (1, 1)].into());
+        let (values, rows) = exemplar_rows(&[vec![2, 0], vec![2]], &trial).unwrap();
+        assert_eq!((values, rows), (vec![1.0, 3.0], [(0, 0), (2, 1)].into()));
     }
 }

@@ -36,18 +36,22 @@ impl Cell {
     /// # Errors
     /// Listing the choices if there are several or none; or that the cell has failed.
     pub fn choose(results: &Results, request: &CellRequest<'_>) -> Result<Self> {
-        let tested = results.data();
-        // Data that only settled grids is meant only by name.
-        let mut runs: Vec<&Run> = match request.data {
-            Some(_) => results.runs.iter().collect(),
-            None => results.runs.iter().filter(|run| tested.contains(&run.data.as_str())).collect(),
-        };
-        let clusterer = pick("clusterer", request.clusterer, &mut runs, |run| run.clusterer.clone())?;
-        let data = pick("data", request.data, &mut runs, |run| run.data.clone())?;
-        let trial = request.trial.map(|trial| trial.to_string());
-        pick("trial", trial.as_deref(), &mut runs, |run| run.trial.to_string())?;
+        let mut runs = chosen(results, request)?;
+        pick("trial", None, &mut runs, |run| run.trial.to_string())?;
         let run = runs.first().ok_or_else(|| Error::request("there is no such cell"))?;
-        let cell = Self { data, trial: run.trial, clusterer };
+        Self::finished(run)
+    }
+
+    /// The cells that are meant: one clusterer on the trials of one data set, or on the one that is said.
+    ///
+    /// # Errors
+    /// Listing the choices if there are several clusterers or data sets, or none; or that a cell has failed.
+    pub fn choose_trials(results: &Results, request: &CellRequest<'_>) -> Result<Vec<Self>> {
+        chosen(results, request)?.into_iter().map(Self::finished).collect()
+    }
+
+    fn finished(run: &Run) -> Result<Self> {
+        let cell = Self { data: run.data.clone(), trial: run.trial, clusterer: run.clusterer.clone() };
         match (&run.error, run.seconds) {
             // What an evaluator failed with does not touch the clusters.
             (_, Some(_)) => Ok(cell),
@@ -65,6 +69,22 @@ impl Cell {
     pub(crate) fn about(&self) -> String {
         format!("{} on {}, trial {}", self.clusterer, self.data, self.trial)
     }
+}
+
+/// The cells of the only clusterer and the only data set that can be meant, and of the trial if one is.
+fn chosen<'r>(results: &'r Results, request: &CellRequest<'_>) -> Result<Vec<&'r Run>> {
+    let tested = results.data();
+    // Data that only settled grids is meant only by name.
+    let mut runs: Vec<&Run> = match request.data {
+        Some(_) => results.runs.iter().collect(),
+        None => results.runs.iter().filter(|run| tested.contains(&run.data.as_str())).collect(),
+    };
+    pick("clusterer", request.clusterer, &mut runs, |run| run.clusterer.clone())?;
+    pick("data", request.data, &mut runs, |run| run.data.clone())?;
+    if let Some(trial) = request.trial {
+        pick("trial", Some(&trial.to_string()), &mut runs, |run| run.trial.to_string())?;
+    }
+    Ok(runs)
 }
 
 /// What was asked for, or the only one; keeps the runs that have it.

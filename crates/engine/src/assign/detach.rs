@@ -2,12 +2,13 @@
 
 use compflow_api::Singletons;
 
-use super::candidates::{Parts, Training, representatives};
+use super::candidates::{Training, representatives};
 use super::cell::Cell;
 use super::novel;
 use super::origin::Origin;
 use crate::error::Result;
 use crate::results::CellTables;
+use crate::run::members::Members;
 
 /// The same clusters with a point for each, where they were known by examples only, and the distances of the examples. What
 /// an assigner makes of them is the same.
@@ -26,7 +27,7 @@ pub(crate) fn self_contained(
         return Ok((found, distances));
     }
     let every: Vec<usize> = (0..found.clusters.len()).collect();
-    let (points, Parts { vectors, of }, _) = representatives(&found, &mut training, &every, dim)?;
+    let (points, Members { vectors, of }, _) = representatives(&found, &mut training, &every, dim)?;
     let singletons = match found.singletons.numbers.is_empty() {
         false => found.singletons,
         true => Singletons {

@@ -22,7 +22,7 @@ mod nearest;
 mod novel;
 mod origin;
 mod stream;
-mod table;
+pub(crate) mod table;
 
 pub use self::assigner::{AssignOptions, Assigned, Assigner, Basis};
 pub use self::cell::{Cell, CellRequest};

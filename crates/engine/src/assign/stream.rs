@@ -5,8 +5,6 @@
 //! threads, and the memory not on the size of the files.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -20,7 +18,7 @@ use crate::data::dataset::{FURTHER, Width};
 use crate::data::source::{DataSource, named};
 use crate::data::survey::missing_column;
 use crate::error::{Error, Result};
-use crate::files::{Staged, display, plain};
+use crate::files::{Output, Staged, display, plain};
 use crate::observer::Progress;
 use crate::plugin::services::ComponentHost;
 use crate::results::RecordedRun;
@@ -116,7 +114,7 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
         let asked = [("embedding", data.embedding)];
         let request = LoadRequest { path: Some(file), columns: &asked };
         let described = loader.describe(&request, &services);
-        let described = described.map_err(|error| missing_column(error, &asked, &display(file)))?;
+        let described = described.map_err(|error| missing_column(error, &asked, &display(file), option))?;
         if let Some(dim) = described.as_ref().and_then(|described| described.dim)
             && dim != assigner.dim()
         {
@@ -132,17 +130,13 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
     columns.extend(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
     let files: Vec<Option<PathBuf>> = data.files.iter().cloned().map(Some).collect();
     let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns, segments: false };
-    for file in &data.files {
-        source.probe(Some(file), factory).map_err(|error| match error {
-            Error::Component(error) => {
-                let asked: Vec<(&str, &str)> =
-                    source.columns.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
-                missing_column(error, &asked, &display(file))
-            }
-            other => other,
-        })?;
-    }
+    source.probe_all(factory, option)?;
     Ok((source, rows.unwrap_or(0)))
+}
+
+/// What names another column.
+fn option(key: &str) -> Option<String> {
+    matches!(key, "embedding" | "id").then(|| format!("--{key} NAME"))
 }
 
 fn other_length(dim: usize, assigner: &Assigner) -> Error {
@@ -165,7 +159,7 @@ struct Work<'a, 'r> {
 
 impl<'a> Work<'a, '_> {
     /// Reads, assigns and writes everything.
-    fn all(&self, file: &mut BufWriter<&File>) -> Result<Tally> {
+    fn all(&self, file: &mut Output<'_>) -> Result<Tally> {
         let workers = Workers::new(self.threads)?;
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(self.threads);

@@ -1,7 +1,5 @@
 //! What became of examples, as a table.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array};
@@ -15,6 +13,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::assigner::{Assigned, Choice};
 use crate::error::{Error, Result};
+use crate::files::Output;
 
 /// The columns that are written beside those that were asked for.
 pub(super) const COLUMNS: [&str; 7] =
@@ -24,7 +23,7 @@ pub(super) const COLUMNS: [&str; 7] =
 const GROUP_ROWS: usize = 1 << 20;
 
 /// Identifiers for examples that have none: the numbers of their rows.
-pub(super) fn row_numbers(first: u64, count: usize) -> ArrayRef {
+pub(crate) fn row_numbers(first: u64, count: usize) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values((first..first + count as u64).map(|row| row as i64)))
 }
 
@@ -32,7 +31,7 @@ pub(super) fn row_numbers(first: u64, count: usize) -> ArrayRef {
 ///
 /// # Errors
 /// Naming the row without one, or the type that is none.
-pub(super) fn identifiers(column: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
+pub(crate) fn identifiers(column: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
     let kind = column.data_type();
     let text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let is_text = match kind {
@@ -59,7 +58,7 @@ pub(super) fn identifiers(column: &ArrayRef, first_row: usize) -> Result<ArrayRe
 ///
 /// # Errors
 /// If columns are not equally long.
-pub(super) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -> Result<RecordBatch> {
+pub(crate) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -> Result<RecordBatch> {
     let count = assigned.len();
     let numbers = |value: fn(&Choice) -> f64| -> ArrayRef {
         let values: Vec<f32> = assigned.choices.iter().map(|choice| value(choice) as f32).collect();
@@ -101,7 +100,7 @@ fn sets<'a>(sets: impl ExactSizeIterator<Item = Option<&'a [u32]>>) -> Result<Ar
 ///
 /// # Errors
 /// Those of the parts, that they differ in their columns, and that they cannot be written.
-pub(super) fn write(file: &mut BufWriter<&File>, parts: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+pub(crate) fn write(file: &mut Output<'_>, parts: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
     let failed =
         |error: parquet::errors::ParquetError| Error::run(format!("the table cannot be written: {error}"));
     let mut parts = parts.peekable();

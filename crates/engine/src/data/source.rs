@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use compflow_api::{BATCH_ROWS, BatchReader, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
 
 use super::dataset::{Builder, Dataset, Keep, Trial, Width, trial_numbers};
+use super::survey::missing_column;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::plugin::factory::Factory;
@@ -74,6 +75,25 @@ impl DataSource {
             Some(_) => Ok(()),
             None => self.load(file, factory, 1).map(|_| ()),
         }
+    }
+
+    /// Looks into all files like that. That a column is missing is said to somebody who has named files and columns on the
+    /// command line; `option` is what names another one in the place of the one with this key.
+    ///
+    /// # Errors
+    /// Naming the file.
+    pub(crate) fn probe_all(&self, factory: &Factory, option: impl Fn(&str) -> Option<String>) -> Result<()> {
+        let columns: Vec<(&str, &str)> =
+            self.columns.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        for file in &self.files {
+            self.probe(file.as_deref(), factory).map_err(|error| match error {
+                Error::Component(error) => {
+                    missing_column(error, &columns, &file.as_deref().map_or(self.name.clone(), display), &option)
+                }
+                other => other,
+            })?;
+        }
+        Ok(())
     }
 
     /// Reads everything, checks every value, and keeps the embeddings, which may take so much `memory`, or not.

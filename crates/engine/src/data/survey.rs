@@ -154,7 +154,7 @@ impl Survey {
         let request = LoadRequest { path: Some(source.path), columns: &columns };
         let host = ComponentHost::new(&self.factory, source.about);
         let stream = loader.load(&request, &Services { host: &host, ..Services::none() });
-        let stream = stream.map_err(|error| missing_column(error, &columns, source.about))?;
+        let stream = stream.map_err(|error| missing_column(error, &columns, source.about, |_| None))?;
         Ok(stream.into_batches(u64::MAX)?)
     }
 
@@ -181,15 +181,22 @@ fn first_rows(batches: BatchReader, rows: usize) -> impl Iterator<Item = Result<
     })
 }
 
-/// That a column is missing, in the words of somebody who has named a file and a column and nothing else.
-pub(crate) fn missing_column(error: compflow_api::Error, columns: &[(&str, &str)], about: &str) -> Error {
+/// That a column is missing, in the words of somebody who has named a file and a column and nothing else. `option` is
+/// what names another column in the place of the one with this key, if anything does.
+pub(crate) fn missing_column(
+    error: compflow_api::Error,
+    columns: &[(&str, &str)],
+    about: &str,
+    option: impl Fn(&str) -> Option<String>,
+) -> Error {
     let Some(problem) = error.problems().iter().find(|problem| problem.code == Code::Column) else {
         return error.into();
     };
-    let named = columns.iter().find(|(name, _)| problem.parameter.as_deref() == Some(*name));
-    let source = named.map_or("", |(_, source)| source);
+    let key = problem.parameter.as_deref().unwrap_or_default();
+    let source = columns.iter().find(|(name, _)| *name == key).map_or("", |(_, source)| source);
     let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    Error::request(format!("{about}: there is no column `{source}`{help}"))
+    let other = option(key).map_or_else(String::new, |option| format!("; {option} says which it is"));
+    Error::request(format!("{about}: there is no column `{source}`{help}{other}"))
 }
 
 fn holds(kind: &DataType) -> Holds {

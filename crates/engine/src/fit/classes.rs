@@ -34,7 +34,7 @@ pub(super) fn classes(labelled: &Labelled) -> Vec<Vec<usize>> {
             labels.iter().map(|(_, set)| set.point.iter().map(|&value| value as f32).collect()).collect();
         for (a, (group, set)) in labels.iter().enumerate() {
             for (b, (other, compared)) in labels[..a].iter().enumerate() {
-                let noise = spread * (1.0 / set.rows.len() as f64 + 1.0 / compared.rows.len() as f64);
+                let noise = spread * (1.0 / set.count + 1.0 / compared.count);
                 if group != other && squared(&points[b], &set.point) <= bound * noise {
                     let (a, b) = (root(&class, a), root(&class, b));
                     class[a.max(b)] = a.min(b);
@@ -68,7 +68,7 @@ fn freedom(groups: &[Group], dim: usize, spread: f64) -> f64 {
     let deviation = |&(group, set, row): &(&Group, &LabelSet, usize)| -> Vec<f64> {
         let point = &group.points[row * dim..][..dim];
         // Less than the true deviation, as the mean was taken of the example, too.
-        let shrunk = (1.0 - 1.0 / set.rows.len() as f64).sqrt();
+        let shrunk = (1.0 - 1.0 / set.count).sqrt();
         point.iter().zip(&set.point).map(|(&x, mean)| (f64::from(x) - mean) / shrunk).collect()
     };
     let (mut sum, mut count) = (0.0, 0);

@@ -14,7 +14,8 @@
 //! does not, what g predicts. That keeps the problem linear.
 //!
 //! An example of a union tells about g until the mean is known better than g can be: w = 1/(τ² + σ²/n), where σ² is the
-//! variance within unions and τ² what the scaled sum misses beyond it.
+//! variance within unions and τ² what the scaled sum misses beyond it. If examples have weights, means and variances are
+//! weighted, and n is (Σw)²/Σw².
 //!
 //! Cost: with u unions and q = 2p + 1 features one factorisation of a matrix of min(u, q) rows per λ.
 
@@ -111,13 +112,11 @@ impl Design {
             let (group, set) = (&labelled.groups[group], &labelled.groups[group].sets[set]);
             let mut predicted = predict(&sum, group, &Sets::from_iter([&set.members]), labelled.dim)?;
             labelled.space.enter(&mut predicted, labelled.dim);
-            missed += squared(&predicted, &set.point) - spread / set.rows.len() as f64;
+            missed += squared(&predicted, &set.point) - spread / set.count;
         }
         let missed = (missed / unions.len() as f64).max(0.0);
-        let weight = |&(group, set): &(usize, usize)| {
-            let count = labelled.groups[group].sets[set].rows.len() as f64;
-            1.0 / (missed + spread / count)
-        };
+        let weight =
+            |&(group, set): &(usize, usize)| 1.0 / (missed + spread / labelled.groups[group].sets[set].count);
         let weights: Vec<f64> = unions.iter().map(weight).collect();
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         self.weights = weights.iter().map(|weight| weight / mean).collect();

@@ -49,8 +49,12 @@ pub(super) struct LabelSet {
     pub(super) mean: Vec<f64>,
     /// Their mean as points of the space.
     pub(super) point: Vec<f64>,
-    /// Σ‖x - x̄‖² of the points.
+    /// Σw‖x - x̄‖² of the points.
     pub(super) scatter: f64,
+    /// Σw - Σw²/Σw, what the scatter is of: n - 1 if all count the same, in units of a weight.
+    pub(super) freedom: f64,
+    /// (Σw)²/Σw², how many examples that count the same would tell as much.
+    pub(super) count: f64,
 }
 
 impl LabelSet {
@@ -84,6 +88,7 @@ struct Collected {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
     rows: Vec<f32>,
+    weights: Vec<f64>,
     sets: BTreeMap<(usize, Vec<u32>), Vec<usize>>,
 }
 
@@ -119,19 +124,30 @@ impl Collector {
         for trial in &dataset.trials {
             let key = if has_trials { (at + 1, trial.number) } else { (0, 0) };
             let rows = Embeddings::new(&trial.embeddings, self.dim).rows();
-            for (set, row) in trial.truth.iter().flat_map(Sets::iter).zip(rows) {
-                self.push(key, row, set.iter().map(|&label| dataset.classes[label as usize].as_str()));
+            for (at, (set, row)) in trial.truth.iter().flat_map(Sets::iter).zip(rows).enumerate() {
+                let weight = trial.weights.as_ref().map_or(1.0, |weights| f64::from(weights[at]));
+                self.push(key, row, weight, set.iter().map(|&label| dataset.classes[label as usize].as_str()));
             }
         }
         Ok(())
     }
 
-    /// Adds an example of a group.
-    pub(super) fn push<'n>(&mut self, key: (usize, u32), row: &[f32], labels: impl Iterator<Item = &'n str>) {
+    /// Adds an example of a group; one that counts for nothing is as good as none.
+    pub(super) fn push<'n>(
+        &mut self,
+        key: (usize, u32),
+        row: &[f32],
+        weight: f64,
+        labels: impl Iterator<Item = &'n str>,
+    ) {
         self.dim = row.len();
+        if weight == 0.0 {
+            return;
+        }
         let group = self.groups.entry(key).or_default();
         let at = group.rows.len() / self.dim;
         group.rows.extend_from_slice(row);
+        group.weights.push(weight);
         let mut members: Vec<u32> = labels.map(|label| group.number(label)).collect();
         members.sort_unstable();
         // "None of them" says nothing about composition.
@@ -174,7 +190,7 @@ impl Collector {
                 .into_iter()
                 .map(|((_, members), rows)| {
                     let members = members.iter().map(|label| number[label]).collect();
-                    set_of(members, rows, &collected.rows, &points, self.dim)
+                    set_of(members, rows, &collected, &points, self.dim)
                 })
                 .collect();
             let singles = sets.iter().take(labels.len()).flat_map(|set| &set.mean).map(|&x| x as f32).collect();
@@ -240,19 +256,24 @@ pub(super) fn plural(count: usize, word: &str) -> String {
     format!("{word}{}", if count == 1 { "" } else { "s" })
 }
 
-fn set_of(members: Vec<u32>, rows: Vec<usize>, values: &[f32], points: &[f32], dim: usize) -> LabelSet {
+fn set_of(members: Vec<u32>, rows: Vec<usize>, of: &Collected, points: &[f32], dim: usize) -> LabelSet {
+    let weights = || rows.iter().map(|&row| of.weights[row]);
+    let (total, squares) = (weights().sum::<f64>(), weights().map(|weight| weight * weight).sum::<f64>());
     let mean = |values: &[f32]| {
         let values = Embeddings::new(values, dim);
         let mut mean = vec![0.0f64; dim];
-        for &row in &rows {
-            mean.iter_mut().zip(values.row(row)).for_each(|(sum, &value)| *sum += f64::from(value));
+        for (&row, weight) in rows.iter().zip(weights()) {
+            mean.iter_mut().zip(values.row(row)).for_each(|(sum, &value)| *sum += weight * f64::from(value));
         }
-        mean.iter_mut().for_each(|sum| *sum /= rows.len() as f64);
+        mean.iter_mut().for_each(|sum| *sum /= total);
         mean
     };
-    let (raw, point) = (mean(values), mean(points));
-    let scatter = rows.iter().map(|&row| squared(&points[row * dim..][..dim], &point)).sum();
-    LabelSet { members, rows, mean: raw, point, scatter }
+    let (raw, point) = (mean(&of.rows), mean(points));
+    let from_mean = |(&row, weight): (&usize, f64)| weight * squared(&points[row * dim..][..dim], &point);
+    let scatter = rows.iter().zip(weights()).map(from_mean).sum();
+    // Of a single example rounding may leave something.
+    let freedom = if rows.len() > 1 { total - squares / total } else { 0.0 };
+    LabelSet { members, rows, mean: raw, point, scatter, freedom, count: total * total / squares }
 }
 
 /// ‖a - b‖².
@@ -271,7 +292,7 @@ impl Labelled {
     pub(super) fn spread(&self, wanted: impl Fn(&LabelSet) -> bool) -> Option<f64> {
         let sets = self.groups.iter().flat_map(|group| &group.sets).filter(|set| wanted(set));
         let (scatter, freedom) =
-            sets.fold((0.0, 0), |(scatter, freedom), set| (scatter + set.scatter, freedom + set.rows.len() - 1));
-        (freedom > 0 && scatter > 0.0).then(|| scatter / freedom as f64)
+            sets.fold((0.0, 0.0), |(scatter, freedom), set| (scatter + set.scatter, freedom + set.freedom));
+        (freedom > 0.0 && scatter > 0.0).then(|| scatter / freedom)
     }
 }

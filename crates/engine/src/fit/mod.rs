@@ -27,10 +27,11 @@ use compflow_api::{Composer, ForeignComposer, Kind, Level, Normalize, Space};
 
 use self::bilinear::Bilinear;
 use self::design::Design;
-use self::folds::Folds;
+use self::folds::{Fold, Folds};
 use self::judge::{Found, Judge, Judged};
 pub use self::judgement::{Composed, FITTED, Judgement, SCALED, Tried};
 use self::labelled::{Collector, LabelSet, Labelled};
+use self::search::Errors;
 pub use self::source::{FitColumns, FitData, Trials};
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -138,7 +139,7 @@ pub fn fit_composer(
             labelled::plural(folds.classes, "label")
         ));
     }
-    let errors = search::errors(
+    let errors = Errors::new(
         &labelled,
         &design,
         &folds,
@@ -146,18 +147,22 @@ pub fn fit_composer(
         cancel,
         &*observer.work("settling λ on unions held out"),
     )?;
-    let lambda = search::best(&errors);
+    let curve = errors.curve();
+    let lambda = search::best(&curve);
     let ridge = design.fit(&every);
     let (fitted, scaled) = (ridge.solve(lambda)?, Bilinear::scaled_sum(ridge.scale, labelled.dim));
 
-    let fold_fits = |lambda: f64| -> Result<Vec<Bilinear>> {
-        let fit = |at: usize| design.fit(&folds.folds[at].train).solve(lambda);
+    let fold_fits = |lambda: &(dyn Fn(&Fold) -> f64 + Sync)| -> Result<Vec<Bilinear>> {
+        let fit = |at: usize| {
+            let fold = &folds.folds[at];
+            design.fit(&fold.train).solve(lambda(fold))
+        };
         parallel::map(folds.folds.len(), threads, cancel, &*observer.work("fitting without what is held out"), fit)
     };
     let mut judged: Vec<(&str, Judged<'_>)> =
         composers.iter().map(|(name, composer)| (name.as_str(), Judged::One(composer as &dyn Composer))).collect();
-    judged.push((SCALED, Judged::Fitted(fold_fits(f64::INFINITY)?)));
-    judged.push((FITTED, Judged::Fitted(fold_fits(lambda)?)));
+    judged.push((SCALED, Judged::Fitted(fold_fits(&|_| f64::INFINITY)?)));
+    judged.push((FITTED, Judged::Fitted(fold_fits(&|fold| errors.lambda_without(fold))?)));
     let judge = Judge::new(&labelled, &folds, request.seed);
     let found = parallel::map(judged.len(), threads, cancel, &*observer.work("judging composers"), |at| {
         let (name, composer) = &judged[at];
@@ -187,7 +192,7 @@ pub fn fit_composer(
         labels_unseen: folds.labels_unseen,
         folds: folds.folds.len(),
         lambda: finite(lambda),
-        curve: search::GRID.iter().zip(errors).map(|(&l, error)| Tried { lambda: finite(l), error }).collect(),
+        curve: search::GRID.iter().zip(curve).map(|(&l, error)| Tried { lambda: finite(l), error }).collect(),
         scale: ridge.scale,
         spread: spread.map(f64::sqrt),
         take: composed[taken].name.clone(),
@@ -247,7 +252,7 @@ fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -
     let count = found.errors.len().max(1) as f64;
     let error = found.errors.iter().sum::<f64>() / count;
     // The means are not exactly where their sets are, which is nobody's fault.
-    let noise = |set: &LabelSet| spread.map_or(0.0, |spread| spread / set.rows.len() as f64);
+    let noise = |set: &LabelSet| spread.map_or(0.0, |spread| spread / set.count);
     let noise: Vec<f64> = judge.judged().map(|(_, set)| noise(set)).collect();
     let beyond = (error - noise.iter().sum::<f64>() / count).max(0.0);
     let (mut missed, mut from_centre) = (0.0, 0.0);

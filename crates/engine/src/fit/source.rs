@@ -7,8 +7,9 @@ use compflow_api::{Code, Flags, ForeignLoader, Kind};
 use crate::data::Dataset;
 use crate::data::dataset::Keep;
 use crate::data::source::DataSource;
+use crate::data::survey::loader_of;
 use crate::error::{Error, Result};
-use crate::files::{display, matching, plain};
+use crate::files::{display, named_files};
 use crate::plugin::factory::Factory;
 
 /// Labelled data, as the command line names it.
@@ -21,7 +22,7 @@ pub struct FitData {
     pub loader: Option<String>,
     /// The loader's parameters; its defaults if not given.
     pub params: Option<serde_json::Value>,
-    /// The source's names of `embedding`, `truth` and `trial`.
+    /// The source's names of `embedding`, `truth`, `trial` and `weight`.
     pub columns: FitColumns,
 }
 
@@ -34,6 +35,8 @@ pub struct FitColumns {
     pub truth: String,
     /// Trials; `None` if it is not said.
     pub trial: Trials,
+    /// How much each example counts; all the same if not given.
+    pub weight: Option<String>,
 }
 
 /// Where trials are.
@@ -61,11 +64,15 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
     };
     let files = match &data.loader {
         Some(loader) if !reads_files(loader) => Vec::new(),
-        _ => files(&data.path)?,
+        _ => named_files(&data.path).map_err(Error::request)?,
     };
     let loader = match &data.loader {
         Some(loader) => loader.clone(),
-        None => by_ending(&files, &data.path)?.to_owned(),
+        None => {
+            let found = files.first().and_then(|file| loader_of(file));
+            let text = format!("{}: expected a .parquet, .arrow or .npy file; --loader names another", data.path);
+            found.ok_or_else(|| Error::request(text))?.to_owned()
+        }
     };
     let params = data.params.clone().unwrap_or_else(|| match loader.as_str() {
         "npy" => serde_json::json!({ "labels": beside(&files) }),
@@ -82,6 +89,7 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
         Trials::IfThere => columns.push((TRIAL.to_owned(), TRIAL.to_owned())),
         Trials::No => {}
     }
+    columns.extend(data.columns.weight.iter().map(|name| ("weight".to_owned(), name.clone())));
     let mut source = DataSource {
         name: data.path.clone(),
         loader: loader.map_err(|error| Error::from(error).context(&data.path))?,
@@ -103,47 +111,8 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
         }
     }
     let has_trials = source.columns.iter().any(|(name, _)| name == TRIAL);
-    for file in &source.files {
-        source.probe(file.as_deref(), factory).map_err(|error| missing_column(error, &source))?;
-    }
+    source.probe_all(factory, |key| Some(format!("--columns {key}=NAME")))?;
     Ok((source.read(Keep::Matrix, factory, threads, factory.memory)?, has_trials))
-}
-
-/// That a column is missing, and the option that names it.
-fn missing_column(error: Error, source: &DataSource) -> Error {
-    let Error::Component(component) = &error else { return error };
-    let Some(problem) = component.problems().iter().find(|problem| problem.code == Code::Column) else {
-        return error;
-    };
-    let key = problem.parameter.as_deref().unwrap_or_default();
-    let named = source.columns.iter().find(|(name, _)| name == key).map_or("", |(_, named)| named);
-    let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-    Error::request(format!(
-        "{}: there is no column `{named}`{help}; --columns {key}=NAME says which it is",
-        source.name
-    ))
-}
-
-/// The files that a path or pattern names.
-fn files(pattern: &str) -> Result<Vec<PathBuf>> {
-    let found = matching(Path::new(pattern)).map_err(Error::request)?;
-    let whole = |file: PathBuf| match file.canonicalize() {
-        Ok(file) if file.is_dir() => Err(Error::request(format!("{pattern}: is a folder, not a file"))),
-        Ok(file) => Ok(file),
-        Err(error) => Err(Error::request(format!("{pattern}: {}", plain(&error)))),
-    };
-    found.into_iter().map(whole).collect()
-}
-
-fn by_ending(files: &[PathBuf], pattern: &str) -> Result<&'static str> {
-    match files.first().and_then(|file| file.extension()).and_then(|ending| ending.to_str()) {
-        Some("parquet" | "pq") => Ok("parquet"),
-        Some("arrow" | "arrows" | "ipc" | "feather") => Ok("arrow"),
-        Some("npy") => Ok("npy"),
-        _ => Err(Error::request(format!(
-            "{pattern}: expected a .parquet, .arrow or .npy file; --loader names another"
-        ))),
-    }
 }
 
 /// Where the labels of an npy file are if nobody says: beside it.

@@ -8,10 +8,10 @@ use rand_chacha::ChaCha8Rng;
 use super::bilinear::Bilinear;
 use super::classes::classes;
 use super::design::{Design, predict};
-use super::folds::Folds;
+use super::folds::{Fold, Folds};
 use super::judge::{Judge, Judged};
 use super::labelled::{Collector, Labelled};
-use super::search;
+use super::search::{self, Errors};
 use crate::cancel::Cancel;
 use crate::observer::{Observer, Silent};
 
@@ -69,7 +69,7 @@ fn made(made: &Made, mut place: impl FnMut(Vec<f32>, &mut ChaCha8Rng) -> Vec<f32
                 let row: Vec<f32> =
                     centre.iter().map(|value| value + made.noise * rng.random_range(-1.0..1.0f32)).collect();
                 let names: Vec<String> = set.iter().map(ToString::to_string).collect();
-                collector.push((1, trial), &row, names.iter().map(String::as_str));
+                collector.push((1, trial), &row, 1.0, names.iter().map(String::as_str));
             }
         }
     }
@@ -92,12 +92,15 @@ fn every(design: &Design) -> Vec<usize> {
 fn judged(labelled: &Labelled) -> (f64, super::Composed) {
     let (design, folds) = (Design::new(labelled).unwrap(), Folds::new(labelled, 1));
     let progress = Silent.work("");
-    let errors = search::errors(labelled, &design, &folds, 2, &Cancel::new(), &*progress).unwrap();
-    let lambda = search::best(&errors);
-    let fits = folds.folds.iter().map(|fold| design.fit(&fold.train).solve(lambda).unwrap()).collect();
+    let errors = Errors::new(labelled, &design, &folds, 2, &Cancel::new(), &*progress).unwrap();
+    let fit = |fold: &Fold| design.fit(&fold.train).solve(errors.lambda_without(fold)).unwrap();
+    let fits = folds.folds.iter().map(fit).collect();
     let judge = Judge::new(labelled, &folds, 1);
     let found = judge.judge(&Judged::Fitted(fits)).unwrap();
-    (lambda, super::describe("g", &found, &judge, labelled.spread(super::LabelSet::is_union)))
+    (
+        search::best(&errors.curve()),
+        super::describe("g", &found, &judge, labelled.spread(super::LabelSet::is_union)),
+    )
 }
 
 #[test]
@@ -264,6 +267,29 @@ fn what_is_held_out_was_not_seen() {
     let folds = Folds::new(&few, 1);
     assert!(!folds.labels_unseen);
     assert!(folds.folds.iter().all(|fold| fold.train.len() == 2 && fold.test.len() == 1));
+}
+
+#[test]
+fn weights_are_shares_and_what_counts_for_nothing_is_not_there() {
+    let collected = |weight: f64, rows: &[(f32, f64)]| {
+        let mut collector = Collector::new(Space::default());
+        for (name, place) in [("a", 1.0), ("b", 2.0), ("c", 4.0)] {
+            collector.push((0, 0), &[place], weight, [name].into_iter());
+        }
+        rows.iter()
+            .for_each(|(row, times)| collector.push((0, 0), &[*row], weight * times, ["a", "b"].into_iter()));
+        collector.push((0, 0), &[5.0], weight, ["a", "c"].into_iter());
+        collector.finish().unwrap()
+    };
+    let union = |labelled: &Labelled| {
+        let set = labelled.groups[0].find(&[0, 1]).unwrap();
+        (set.point.clone(), set.count, labelled.spread(|_| true))
+    };
+    let plain = union(&collected(1.0, &[(3.0, 1.0), (3.0, 1.0), (6.0, 1.0)]));
+    assert_eq!(plain, (vec![4.0], 3.0, Some(3.0)));
+    assert_eq!(union(&collected(0.5, &[(3.0, 1.0), (3.0, 1.0), (6.0, 1.0), (99.0, 0.0)])), plain);
+    let (point, count, _) = union(&collected(1.0, &[(3.0, 2.0), (6.0, 1.0)]));
+    assert_eq!((point, count), (vec![4.0], 1.8));
 }
 
 #[test]

@@ -6,10 +6,10 @@ use crate::assign::Cell;
 use crate::error::{Error, Result};
 use crate::results::CellTables;
 use crate::run::Outcome;
-use crate::run::cache::{from_payload, to_payload};
+use crate::run::cache::Sort;
 
-/// First bytes; the number changes when [`Kept`] does.
-const HEADER: &[u8] = b"compflow fitted 1\n";
+/// The number changes when [`Kept`] does.
+const FITTED: Sort = Sort { ending: "fitted", header: "compflow fitted ", version: "1\n" };
 
 /// What remains of a fit when the data is gone.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,11 +32,11 @@ pub(super) struct Kept {
 
 impl Kept {
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
-        to_payload(HEADER, self).map_err(|error| Error::run(error.to_string()))
+        FITTED.bytes("", self).map_err(|error| Error::run(error.to_string()))
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let text = "these bytes are no fitted clusterer of this version of compflow, or they are damaged";
-        from_payload(HEADER, bytes).ok_or_else(|| Error::request(text))
+        FITTED.value("", bytes).ok_or_else(|| Error::request(text))
     }
 }

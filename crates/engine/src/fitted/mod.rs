@@ -148,7 +148,8 @@ impl Fitted {
         if !cells.iter().any(|cell| cell.key(plan) == self.kept.key) {
             return Err(Error::request("these are not the examples, weights and seeds that were clustered"));
         }
-        let stored = Cache::open(out).and_then(|cache| cache.store(&self.kept.key, &self.kept.outcome));
+        let stored = Cache::open(out, &plan.factory.observer)
+            .and_then(|cache| cache.store(&self.kept.key, &self.kept.outcome));
         stored.map_err(|error| unwritable(out, &error))
     }
 

@@ -17,7 +17,7 @@ use self::document::{Document, Node};
 pub use self::pins::Pins;
 pub use self::variables::Variables;
 use crate::error::{Error, Result};
-use crate::files::plain;
+use crate::files::{hash_parts, plain};
 pub use crate::problem::{Origin, Problem, Source};
 
 /// What is laid over a pipeline file.
@@ -114,10 +114,21 @@ impl Pipeline {
         self.contents.pins.iter().map(|pin| (pin.library.clone(), pin.hash.clone())).collect()
     }
 
+    /// Changes whenever what is asked for does: the file, what is laid over it, and what is wanted of it.
+    pub(crate) fn key(&self) -> String {
+        key(&self.document.root.to_json(&mut Vec::new()), &self.only)
+    }
+
     /// What is wrong with its keys and values.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
+}
+
+/// The key of a pipeline with everything laid over it.
+pub(crate) fn key(resolved: &serde_json::Value, only: &[String]) -> String {
+    let resolved = resolved.to_string();
+    hash_parts(std::iter::once(&resolved).chain(only).map(String::as_bytes))
 }
 
 /// The folder of a file; a bare name is in the current one.

@@ -48,6 +48,7 @@ pub(super) fn load(
                 check_dataset(&dataset, data, checked, factory, &mut problems);
                 check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
                 warn_of_what_is_not_used(&dataset, data, checked, factory);
+                say_what_is_scored(&dataset, data, checked, factory);
                 loaded.push(PlannedData {
                     name: data.name.clone(),
                     tunes: data.tunes,
@@ -81,6 +82,24 @@ fn warn_of_what_is_not_used(dataset: &Dataset, data: &Data, checked: &Checked, f
             let text = format!("no use of its {what} is made by {}", names.join(", "));
             factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
         }
+    }
+}
+
+/// Known sets are right without having been found, so they are not compared with the truth.
+fn say_what_is_scored(dataset: &Dataset, data: &Data, checked: &Checked, factory: &Factory) {
+    let seeds = || dataset.trials.iter().filter_map(|trial| trial.seeds.as_ref());
+    let known = seeds().flat_map(|seeds| seeds.sets.iter()).filter(|set| !set.is_empty()).count();
+    let compares = checked.evaluators.iter().any(PlannedEvaluator::needs_truth)
+        && dataset.trials.iter().any(|trial| trial.truth.is_some());
+    if known > 0 && compares {
+        let all: usize = dataset.trials.iter().map(Trial::size).sum();
+        let text = match all - known {
+            0 => "every example has a seed, so that none is left to be compared with the truth".to_owned(),
+            others => {
+                format!("the {known} examples with a seed are not compared with the truth: scores are of {others}")
+            }
+        };
+        factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
     }
 }
 
@@ -130,8 +149,7 @@ fn check_dataset(
     }
     let clusterer = checked.clusterers.iter().find(|clusterer| clusterer.knows_truth());
     let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
-    let needs_truth = |evaluator: &&PlannedEvaluator| evaluator.shared.recipe.flags.contains(Flags::NEEDS_TRUTH);
-    let evaluator = checked.evaluators.iter().find(needs_truth);
+    let evaluator = checked.evaluators.iter().find(|evaluator| evaluator.needs_truth());
     if let Some(who) = who.or_else(|| Some(format!("evaluator `{}` needs", evaluator?.name()))) {
         let text = format!("data `{}` has no true sets, and {who} them", data.name);
         let help = "name the column: `columns = { embedding = …, truth = … }`";

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use compflow_api::{Error, ForeignEvaluator, Instance, Metric, Result};
+use compflow_api::{Error, Flags, ForeignEvaluator, Instance, Metric, Result};
 
 use super::recipe::Recipe;
 use crate::plugin::factory::Factory;
@@ -52,6 +52,11 @@ impl PlannedEvaluator {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.shared.recipe.name
+    }
+
+    /// Whether it compares with the true sets.
+    pub(crate) fn needs_truth(&self) -> bool {
+        self.shared.recipe.flags.contains(Flags::NEEDS_TRUTH)
     }
 
     /// What it reports, the main metric first.

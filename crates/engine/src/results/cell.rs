@@ -52,7 +52,7 @@ impl Results {
     /// If a table is missing or damaged, or has nothing of the cell.
     pub(crate) fn cell_tables(&self, data: &str, trial: u32, clusterer: &str, dim: usize) -> Result<CellTables> {
         let key = (data, trial, clusterer);
-        let table = Table::open(&self.folder, "clusters")?;
+        let table = Table::open(&self.tables, "clusters")?;
         let mut found = table.read(|frame| read_clusters(frame, key))?;
         if found.clusters.is_empty() {
             let path = table.path.display();
@@ -61,16 +61,16 @@ impl Results {
             )));
         }
         // Runs of earlier versions have no such tables.
-        let there = |name: &str| self.folder.join(format!("{name}.parquet")).exists();
+        let there = |name: &str| self.tables.has(name);
         if there("singletons") {
             found.singletons =
-                Table::open(&self.folder, "singletons")?.read(|frame| read_singletons(frame, key))?;
+                Table::open(&self.tables, "singletons")?.read(|frame| read_singletons(frame, key))?;
         }
         if there("densities") {
-            found.densities = Table::open(&self.folder, "densities")?.read(|frame| read_densities(frame, key))?;
+            found.densities = Table::open(&self.tables, "densities")?.read(|frame| read_densities(frame, key))?;
             if !found.densities.sets.is_empty() {
                 found.densities.factors =
-                    Table::open(&self.folder, "factors")?.read(|frame| vectors(frame, key, "values"))?.1.concat();
+                    Table::open(&self.tables, "factors")?.read(|frame| vectors(frame, key, "values"))?.1.concat();
             }
         }
         let CellTables { clusters, centroids, singletons, densities, .. } = &found;
@@ -100,7 +100,7 @@ impl Results {
     /// # Errors
     /// If the table is missing or damaged.
     pub(crate) fn cell_distances(&self, data: &str, trial: u32, clusterer: &str) -> Result<Vec<f32>> {
-        Table::open_columns(&self.folder, "assignments", &["data", "trial", "clusterer", "distance"], &[])?.read(
+        Table::open_columns(&self.tables, "assignments", &["data", "trial", "clusterer", "distance"], &[])?.read(
             |frame| {
                 let distances = frame.column("distance")?.f32()?;
                 Ok(rows(frame, (data, trial, clusterer))?

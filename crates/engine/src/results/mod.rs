@@ -14,6 +14,7 @@ pub mod statistics;
 mod summary;
 mod tables;
 mod units;
+mod verify;
 
 pub(crate) use self::cell::CellTables;
 pub use self::labels::Labels;
@@ -27,3 +28,4 @@ pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};
+pub use self::verify::{Verified, verify};

@@ -1,7 +1,6 @@
 //! A results folder, read back: what was run and its tables.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Sets, Unit};
@@ -12,7 +11,7 @@ use super::record::RunRecord;
 use super::statistics::Scores;
 use super::summary::Summary;
 use crate::error::{Error, Result};
-use crate::files::plain;
+use crate::run::generation::Tables;
 
 /// What a run left behind, without its largest tables.
 #[derive(Debug)]
@@ -26,6 +25,7 @@ pub struct Results {
     /// `summary.parquet`.
     pub summary: Vec<Summary>,
     scores: Vec<Score>,
+    pub(super) tables: Tables,
 }
 
 /// A row of `runs.parquet`.
@@ -120,21 +120,18 @@ impl Results {
     /// # Errors
     /// If it is none, or a table is missing or damaged.
     pub fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join("run.json");
-        let bytes = std::fs::read(&path).map_err(|error| {
-            Error::request(format!("{} is no results folder: run.json: {}", folder.display(), plain(&error)))
-        })?;
-        let record: RunRecord = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::request(format!("{} is no record of a run: {error}", path.display())))?;
-        let runs = Table::open(folder, "runs")?;
-        let metrics = Table::open(folder, "metrics")?;
-        let summary = Table::open(folder, "summary")?;
+        let record = RunRecord::read(folder)?;
+        let tables = record.tables(folder);
+        let runs = Table::open(&tables, "runs")?;
+        let metrics = Table::open(&tables, "metrics")?;
+        let summary = Table::open(&tables, "summary")?;
         let results = Self {
             folder: folder.to_owned(),
             runs: runs.read(read_runs)?,
             scores: metrics.read(read_scores)?,
             summary: with_units(summary.read(read_summary)?, &record),
             record,
+            tables,
         };
         if results.runs.is_empty() {
             return Err(Error::request(format!("{} holds no cells", folder.display())));
@@ -245,10 +242,10 @@ impl Results {
     /// # Errors
     /// If the table is damaged.
     pub fn traces(&self) -> Result<Vec<Trace>> {
-        if !self.folder.join("traces.parquet").exists() {
+        if !self.tables.has("traces") {
             return Ok(Vec::new());
         }
-        let mut traces = Table::open(&self.folder, "traces")?.read(read_traces)?;
+        let mut traces = Table::open(&self.tables, "traces")?.read(read_traces)?;
         traces.retain(|trace| !self.tunes(&trace.data));
         Ok(traces)
     }
@@ -258,10 +255,10 @@ impl Results {
     /// # Errors
     /// If the table is damaged.
     pub fn selected(&self) -> Result<Vec<Selected>> {
-        if !self.folder.join("selection.parquet").exists() {
+        if !self.tables.has("selection") {
             return Ok(Vec::new());
         }
-        let mut selected = Table::open(&self.folder, "selection")?.read(read_selected)?;
+        let mut selected = Table::open(&self.tables, "selection")?.read(read_selected)?;
         selected.retain(|selected| !self.tunes(&selected.data));
         Ok(selected)
     }
@@ -272,7 +269,7 @@ impl Results {
     /// If the table is missing or damaged.
     pub fn assignments(&self, data: &str, trial: u32) -> Result<Vec<TrialAssignments>> {
         let columns = ["data", "trial", "clusterer", "id", "clusters"];
-        Table::open_columns(&self.folder, "assignments", &columns, &["names"])?
+        Table::open_columns(&self.tables, "assignments", &columns, &["names"])?
             .read(|frame| read_assignments(frame, data, trial))
     }
 }
@@ -305,16 +302,13 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn open(folder: &Path, name: &str) -> Result<Self> {
-        Self::open_columns(folder, name, &[], &[])
+    pub(super) fn open(tables: &Tables, name: &str) -> Result<Self> {
+        Self::open_columns(tables, name, &[], &[])
     }
 
     /// Only some columns, and those of the `optional` ones that there are; none means all.
-    pub(super) fn open_columns(folder: &Path, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
-        let path = folder.join(format!("{name}.parquet"));
-        let file = File::open(&path).map_err(|error| {
-            Error::request(format!("{}: {}; has the run finished?", path.display(), plain(&error)))
-        })?;
+    pub(super) fn open_columns(tables: &Tables, name: &str, columns: &[&str], optional: &[&str]) -> Result<Self> {
+        let (file, path) = tables.open(name)?;
         let mut reader = ParquetReader::new(file);
         let known = reader.schema().map_err(|error| damaged(&path, &error))?;
         let optional = optional.iter().filter(|column| known.contains(column));

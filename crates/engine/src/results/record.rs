@@ -1,22 +1,26 @@
 //! `run.json`: what was run, on what, with what.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use compflow_api::{Metric, Unit};
 use serde::{Deserialize, Serialize};
 
-use crate::files::write_whole;
+use crate::error::{Error, Result};
+use crate::files::plain;
 use crate::plan::Plan;
 use crate::plan::cell::Chosen;
 use crate::plan::resources::cores;
 use crate::plugin::State;
+use crate::run::generation::{RECORD, Tables, place};
+use crate::run::heartbeat::now;
 use crate::run::row::Row;
 
+/// What stands for the checksum while it is computed.
+const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
 /// Everything needed to say what a results folder holds, and to make it again.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The pipeline's name.
     pub name: String,
@@ -70,10 +74,16 @@ pub struct RunRecord {
     pub cells: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// BLAKE3 of every table; none while the run has no tables yet.
+    #[serde(default)]
+    pub tables: BTreeMap<String, String>,
+    /// BLAKE3 of this record with zeros in the place of the checksum.
+    #[serde(default)]
+    pub checksum: String,
 }
 
 /// A metric, and which way is better.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MetricRecord {
     /// Its name.
     pub name: String,
@@ -88,7 +98,7 @@ pub struct MetricRecord {
 }
 
 /// A machine.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostRecord {
     /// The operating system.
     pub os: String,
@@ -99,7 +109,7 @@ pub struct HostRecord {
 }
 
 /// A data set that was read.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DataRecord {
     /// The files it is from; none if it was made up.
     pub files: Vec<String>,
@@ -108,7 +118,7 @@ pub struct DataRecord {
 }
 
 /// A library that was loaded.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LibraryRecord {
     /// The file.
     pub path: String,
@@ -185,6 +195,8 @@ impl RunRecord {
             interrupted: false,
             cells: 0,
             failed: 0,
+            tables: BTreeMap::new(),
+            checksum: String::new(),
         }
     }
 
@@ -204,15 +216,80 @@ impl RunRecord {
     }
 }
 
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |elapsed| elapsed.as_secs_f64())
+impl RunRecord {
+    /// As it stands in `run.json`, with its checksum.
+    ///
+    /// # Errors
+    /// If a number in it cannot be written.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        let unsigned = serde_json::to_string_pretty(&Self { checksum: ZEROS.to_owned(), ..self.clone() })?;
+        let checksum = blake3::hash(unsigned.as_bytes()).to_hex();
+        // The last field of the record, so the last of all zeros.
+        let at = unsigned.rfind(ZEROS).unwrap_or(unsigned.len());
+        Ok(format!("{}{checksum}{}", &unsigned[..at], &unsigned[(at + ZEROS.len()).min(unsigned.len())..]))
+    }
+
+    /// Reads the record of a results folder.
+    ///
+    /// # Errors
+    /// If there is none, or it is not what was written.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(RECORD);
+        let bytes = std::fs::read(place(folder, RECORD)).map_err(|error| {
+            Error::request(format!("{} is no results folder: {RECORD}: {}", folder.display(), plain(&error)))
+        })?;
+        let no_record = |why: &str| Error::request(format!("{} is no record of a run: {why}", path.display()));
+        let record: Self = serde_json::from_slice(&bytes).map_err(|error| no_record(&error.to_string()))?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| no_record(&error.to_string()))?.trim_end();
+        let at = (!record.checksum.is_empty()).then(|| text.rfind(&record.checksum)).flatten();
+        let signed = at.map(|at| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&text.as_bytes()[..at]);
+            hasher.update(ZEROS.as_bytes());
+            hasher.update(&text.as_bytes()[at + record.checksum.len()..]);
+            hasher.finalize().to_hex()
+        });
+        match signed {
+            Some(hash) if hash.as_str() == record.checksum => Ok(record),
+            Some(_) => Err(Error::request(format!(
+                "{} is not what the run wrote: it was damaged or changed since; run the pipeline again, finished cells are kept",
+                path.display()
+            ))),
+            None => Err(no_record("it has no checksum; run the pipeline again, finished cells are kept")),
+        }
+    }
+
+    /// The tables that it tells of.
+    pub(super) fn tables(&self, folder: &Path) -> Tables {
+        Tables { folder: folder.to_owned(), hashes: self.tables.clone() }
+    }
 }
 
-/// Writes `run.json`.
-///
-/// # Errors
-/// If the folder cannot be written to.
-pub(crate) fn write_record(folder: &Path, record: &RunRecord) -> io::Result<()> {
-    let json = serde_json::to_string_pretty(record)?;
-    write_whole(&folder.join("run.json"), true, |file| writeln!(file, "{json}"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_of_a_record_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let record: RunRecord = serde_json::from_value(serde_json::json!({
+            "name": "small", "compflow": "0.1.0", "abi_version": 1, "file": "small.toml", "pipeline": {}, "tuned": {},
+            "seed": 1, "only": [], "strict": false, "jobs": 2, "threads": 1, "memory_bytes": 1000,
+            "host": { "os": "linux", "arch": "x86_64", "cores": 2 }, "inputs": {}, "libraries": [], "started": 1.5,
+            "finished": 2.5, "interrupted": false, "cells": 3, "failed": 0, "tables": { "runs": "ab" },
+        }))
+        .unwrap();
+        let json = record.to_json().unwrap();
+        let path = folder.path().join(RECORD);
+        std::fs::write(&path, format!("{json}\n")).unwrap();
+        assert_eq!(RunRecord::read(folder.path()).unwrap().seed, 1);
+        for at in 0..json.len() {
+            for bit in 0..8 {
+                let mut bytes = json.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                std::fs::write(&path, &bytes).unwrap();
+                assert!(RunRecord::read(folder.path()).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+    }
 }

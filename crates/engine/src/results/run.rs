@@ -1,9 +1,10 @@
 //! From a plan to a results folder.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::record::{RunRecord, write_record};
+use super::record::RunRecord;
 use super::summary::{Summary, summarize};
 use super::tables;
 use crate::cancel::Cancel;
@@ -13,6 +14,7 @@ use crate::plan::Plan;
 use crate::run::cache::Cache;
 use crate::run::execute::{Computed, Shared, compute_all};
 use crate::run::folder::{ResultsFolder, unwritable};
+use crate::run::generation::{Generation, RECORD, place};
 use crate::run::memory::Sampler;
 use crate::run::row::Row;
 
@@ -71,11 +73,11 @@ impl Plan {
         cancel: &Cancel,
     ) -> Result<Finished> {
         let folder = ResultsFolder::open(out, &self.name)?;
-        let cache = Cache::open(out).map_err(|error| unwritable(out, &error))?;
+        let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
         let mut record = RunRecord::new(self, options.strict);
-        if !out.join("run.json").exists() {
+        if !place(out, RECORD).exists() {
             // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.
-            write_record(out, &record).map_err(|error| unwritable(out, &error))?;
+            commit(out, Generation::begin(out), &record)?;
         }
         let Computed { rows, chosen, interrupted } = compute_all(&Arc::new(Shared {
             plan: self.clone(),
@@ -87,9 +89,20 @@ impl Plan {
         }));
         record.finish(self, &rows, &chosen, interrupted);
         let summary = summarize(self, &rows);
-        tables::write(self, &rows, &summary, out)?;
-        write_record(out, &record).map_err(|error| unwritable(out, &error))?;
+        let next = Generation::begin(out).map_err(|error| unwritable(out, &error))?;
+        record.tables = tables::write(self, &rows, &summary, &next, out)?;
+        commit(out, Ok(next), &record)?;
         drop(folder);
         Ok(Finished { rows, summary, interrupted })
     }
+}
+
+/// Adds the record to a generation, and makes it what the folder holds.
+fn commit(out: &Path, next: io::Result<Generation>, record: &RunRecord) -> Result<()> {
+    let committed = next.and_then(|next| {
+        let json = record.to_json()?;
+        next.write(RECORD, |file| writeln!(file, "{json}"))?;
+        next.commit()
+    });
+    committed.map_err(|error| unwritable(out, &error))
 }

@@ -1,8 +1,6 @@
 //! The tables of a run, as Polars dataframes written to Parquet.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::BufWriter;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -14,17 +12,24 @@ use super::names;
 use super::summary::Summary;
 use crate::data::Ids;
 use crate::error::{Error, Result};
-use crate::files::{Staged, plain};
+use crate::files::{Output, plain};
 use crate::plan::Plan;
 use crate::run::Outcome;
+use crate::run::generation::Generation;
 use crate::run::row::Row;
 use crate::run::selection::{Candidate, Selection};
 
-/// Writes all tables. Each appears whole or not at all, and none before all are written.
+/// Writes all tables; returns their hashes.
 ///
 /// # Errors
 /// Naming the table that could not be written.
-pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Path) -> Result<()> {
+pub(super) fn write(
+    plan: &Plan,
+    rows: &[Row],
+    entries: &[Summary],
+    next: &Generation,
+    folder: &Path,
+) -> Result<BTreeMap<String, String>> {
     let assignments = Assignments::new(plan, rows);
     let parts = assignments.parts();
     let mut tables: Vec<(&str, Writing<'_>)> = vec![
@@ -44,24 +49,20 @@ pub(crate) fn write(plan: &Plan, rows: &[Row], entries: &[Summary], folder: &Pat
             Box::new(|file| write_parts(file, parts.iter().map(|part| assignments.memberships(part))));
         tables.push(("memberships", write));
     }
-    let stage = |(name, write): (&'static str, Writing<'_>)| {
-        let path = folder.join(format!("{name}.parquet"));
-        let staged = Staged::write(&path, true, |file| write(file).map_err(std::io::Error::other));
-        Ok((name, staged.map_err(|error| unwritable(folder, name, &error))?))
+    let write = |(name, write): (&'static str, Writing<'_>)| {
+        let hash = next.write(&format!("{name}.parquet"), |file| write(file).map_err(std::io::Error::other));
+        Ok((name.to_owned(), hash.map_err(|error| unwritable(folder, &format!("{name}.parquet"), &error))?))
     };
     // One takes as long as all others together, and all wait for the disk.
-    let staged: Vec<Result<(&str, Staged)>> = std::thread::scope(|scope| {
-        let writers: Vec<_> = tables.into_iter().map(|table| scope.spawn(|| stage(table))).collect();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = tables.into_iter().map(|table| scope.spawn(|| write(table))).collect();
         let panicked = |_| Err(Error::run("compflow itself panicked while it wrote a table; please report this"));
         writers.into_iter().map(|writer| writer.join().unwrap_or_else(panicked)).collect()
-    });
-    let staged = staged.into_iter().collect::<Result<Vec<_>>>()?;
-    let commit = |(name, staged): (_, Staged)| staged.commit().map_err(|error| unwritable(folder, name, &error));
-    staged.into_iter().try_for_each(commit)
+    })
 }
 
 /// Makes a table and writes it.
-type Writing<'a> = Box<dyn FnOnce(&mut BufWriter<&File>) -> PolarsResult<()> + Send + 'a>;
+type Writing<'a> = Box<dyn FnOnce(&mut Output<'_>) -> PolarsResult<()> + Send + 'a>;
 
 /// A table that is made as a whole.
 fn whole<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + Send + 'a) -> Writing<'a> {
@@ -69,10 +70,7 @@ fn whole<'a>(table: impl FnOnce() -> PolarsResult<DataFrame> + Send + 'a) -> Wri
 }
 
 /// Writes a table in parts with the same columns, at least one, each made when it is written.
-fn write_parts(
-    file: &mut BufWriter<&File>,
-    parts: impl Iterator<Item = PolarsResult<DataFrame>>,
-) -> PolarsResult<()> {
+fn write_parts(file: &mut Output<'_>, parts: impl Iterator<Item = PolarsResult<DataFrame>>) -> PolarsResult<()> {
     let mut writer = None;
     for part in parts {
         let part = part?;
@@ -86,9 +84,10 @@ fn write_parts(
     writer.map_or(Ok(()), |writer| writer.finish().map(|_| ()))
 }
 
-fn unwritable(folder: &Path, name: &str, error: &std::io::Error) -> Error {
+/// Why a file of the results cannot be written.
+pub(super) fn unwritable(folder: &Path, name: &str, error: &std::io::Error) -> Error {
     Error::run(format!(
-        "{}: {name}.parquet cannot be written: {}; finished cells are kept, run again to continue",
+        "{}: {name} cannot be written: {}; finished cells are kept, run again to continue",
         folder.display(),
         plain(error)
     ))

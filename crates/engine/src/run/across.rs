@@ -1,11 +1,10 @@
 //! Labelling examples by the clusters that were found in others: the nearest representative.
 
-use std::collections::{BTreeMap, HashSet};
-
 use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
-use compflow_kernels::counting;
 
 use super::distances::representatives;
+use super::means::means;
+use super::members::Members;
 
 /// More unions than this are not composed: then only sets that were found are given to others.
 const MOST_UNIONS: u128 = 1 << 14;
@@ -28,24 +27,17 @@ impl Representatives {
         let dim = task.embeddings.dim();
         let (mut sets, mut points) = match representatives(&task.stream(), clustering, services)? {
             Some(points) => (clustering.clusters.clone(), points),
-            None => means(task, &clustering.assignments),
+            None => means(&task.points(), &clustering.assignments, task.space, dim),
         };
         let largest = sets.iter().map(<[u32]>::len).max().unwrap_or(0);
-        let singletons = vectors(task.embeddings, clustering);
-        if largest > 1 && task.composer.is_some() && few_unions(singletons.len(), largest) {
-            let numbers: Vec<u32> = singletons.keys().copied().collect();
-            let vectors: Vec<f32> = singletons.into_values().flatten().copied().collect();
-            let found: HashSet<&[u32]> = sets.iter().collect();
-            let named = |set: &[u32]| -> Vec<u32> { set.iter().map(|at| numbers[*at as usize]).collect() };
-            let unseen: Sets = Sets::all_up_to(numbers.len(), largest)
-                .iter()
-                .filter(|set| set.len() > 1 && !found.contains(&named(set)[..]))
-                .collect();
-            drop(found);
+        let parts = Members::of_clustering(clustering, task.embeddings);
+        let few = parts.count(2..=largest).is_some_and(|unions| unions <= MOST_UNIONS);
+        if largest > 1 && task.composer.is_some() && few {
+            let unseen = parts.unseen(2..=largest, &sets.iter().collect());
             if !unseen.is_empty() {
-                let composed = task.compose_sets(Embeddings::new(&vectors, dim), &unseen, services)?;
-                unseen.iter().for_each(|set| sets.push(&named(set)));
-                points.extend(composed);
+                let vectors = Embeddings::new(&parts.vectors, dim);
+                points.extend(task.compose_sets(vectors, &parts.rows(&unseen), services)?);
+                unseen.iter().for_each(|set| sets.push(set));
             }
         }
         Ok(Self { sets, points, dim })
@@ -74,38 +66,6 @@ impl Representatives {
 /// The squared distance, whose order is that of both distances of a space.
 pub(super) fn squared(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
-}
-
-/// Whether all unions of up to `largest` can be composed.
-fn few_unions(singletons: usize, largest: usize) -> bool {
-    counting::sets(singletons, 2..=largest).is_some_and(|unions| unions <= MOST_UNIONS)
-}
-
-/// What unions can be composed from: the singletons' vectors, or their exemplars.
-fn vectors<'a>(examples: Embeddings<'a>, clustering: &'a Clustering) -> BTreeMap<u32, &'a [f32]> {
-    let singletons = &clustering.singletons;
-    if !singletons.numbers.is_empty() {
-        return singletons.numbers.iter().copied().zip(singletons.vectors.chunks_exact(examples.dim())).collect();
-    }
-    let exemplars = clustering.clusters.iter().zip(&clustering.exemplars);
-    exemplars
-        .flat_map(|(set, rows)| set.iter().copied().zip(rows.iter().map(|row| examples.row(*row as usize))))
-        .collect()
-}
-
-/// The mean of the points of every set that occurs and is not empty.
-fn means(task: &Task<'_>, assignments: &Sets) -> (Sets, Vec<f32>) {
-    let (points, dim) = (task.points(), task.embeddings.dim());
-    let mut sums: BTreeMap<&[u32], (f64, Vec<f64>)> = BTreeMap::new();
-    for (set, point) in assignments.iter().zip(points.chunks_exact(dim)).filter(|(set, _)| !set.is_empty()) {
-        let (count, sum) = sums.entry(set).or_insert_with(|| (0.0, vec![0.0; dim]));
-        *count += 1.0;
-        sum.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
-    }
-    let mut means: Vec<f32> =
-        sums.values().flat_map(|(count, sum)| sum.iter().map(move |value| (value / count) as f32)).collect();
-    task.space.enter(&mut means, dim);
-    (sums.into_keys().collect(), means)
 }
 
 #[cfg(test)]

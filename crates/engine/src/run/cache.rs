@@ -1,25 +1,103 @@
 //! Finished cells, kept in the results folder under a key of everything they depend on.
 
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::DirEntry;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::Serialize;
+use compflow_api::Level;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
+use super::folder::CELLS;
 use super::outcome::Outcome;
-use super::stability::Stability;
-use crate::files::write_whole;
+use super::stability::Measured;
+use crate::cancel::Cancel;
+use crate::files::{display, write_whole};
+use crate::observer::Observer;
 
-/// First bytes of a kept cell; the number changes when [`Outcome`] does.
-const HEADER: &[u8] = b"compflow cell 3\n";
-/// Likewise of [`Stability`].
-const STABILITY: &[u8] = b"compflow stability 1\n";
+/// A kind of files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sort {
+    /// How their names end, after the key.
+    pub(crate) ending: &'static str,
+    /// Their first bytes.
+    pub(crate) header: &'static str,
+    /// What follows; it changes when what is in them does.
+    pub(crate) version: &'static str,
+}
+
+impl Sort {
+    /// A value under a key: the header, a checksum, the value.
+    pub(crate) fn bytes<T: Serialize>(self, key: &str, value: &T) -> io::Result<Vec<u8>> {
+        let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
+        let checksum = checksum(key, &payload);
+        Ok([self.header.as_bytes(), self.version.as_bytes(), checksum.as_bytes(), &payload].concat())
+    }
+
+    /// The value of [`bytes`](Self::bytes), if they are whole.
+    pub(crate) fn value<T: DeserializeOwned>(self, key: &str, bytes: &[u8]) -> Option<T> {
+        match self.content(bytes, key) {
+            Content::Payload(payload) => postcard::from_bytes(payload).ok(),
+            Content::Foreign | Content::Damaged => None,
+        }
+    }
+
+    /// What stands in a file under a key.
+    fn content<'b>(self, bytes: &'b [u8], key: &str) -> Content<'b> {
+        let Some(rest) = bytes.strip_prefix(self.header.as_bytes()) else { return Content::Damaged };
+        let Some(rest) = rest.strip_prefix(self.version.as_bytes()) else {
+            let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let is_number = number > 0 && rest.get(number) == Some(&b'\n');
+            return if is_number { Content::Foreign } else { Content::Damaged };
+        };
+        match rest.split_at_checked(blake3::OUT_LEN) {
+            Some((hash, payload)) if checksum(key, payload).as_bytes() == hash => Content::Payload(payload),
+            _ => Content::Damaged,
+        }
+    }
+}
+
+/// An [`Outcome`].
+const CELL: Sort = Sort { ending: "cell", header: "compflow cell ", version: "4\n" };
+/// A [`Stability`](super::stability::Stability), or why there is none.
+const STABILITY: Sort = Sort { ending: "stability", header: "compflow stability ", version: "3\n" };
+/// A [`Failure`].
+const FAILURE: Sort = Sort { ending: "failed", header: "compflow failure ", version: "2\n" };
+
+/// What a file in the folder is.
+#[derive(Debug, PartialEq, Eq)]
+enum Content<'b> {
+    /// What was written under its name.
+    Payload(&'b [u8]),
+    /// Of another version.
+    Foreign,
+    /// Neither.
+    Damaged,
+}
+
+/// What failed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) about: String,
+    pub(super) error: String,
+}
+
+/// The keys in a folder.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) kept: HashSet<String>,
+    pub(super) failed: HashSet<String>,
+}
 
 /// A folder of finished cells.
-#[derive(Debug)]
 pub(crate) struct Cache {
     /// `None` if nothing is kept.
     folder: Option<PathBuf>,
+    /// Is told of files that are damaged.
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Cache {
@@ -27,51 +105,83 @@ impl Cache {
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub(crate) fn open(results: &Path) -> io::Result<Self> {
-        let folder = results.join("cells");
+    pub(crate) fn open(results: &Path, observer: &Arc<dyn Observer>) -> io::Result<Self> {
+        let folder = results.join(CELLS);
         std::fs::create_dir_all(&folder)?;
-        Ok(Self { folder: Some(folder) })
+        Ok(Self { folder: Some(folder), observer: Some(observer.clone()) })
     }
 
     /// The cells of a results folder that may not exist yet.
     pub(crate) fn peek(results: &Path) -> Self {
-        Self { folder: Some(results.join("cells")) }
+        Self { folder: Some(results.join(CELLS)), observer: None }
     }
 
     /// Has nothing, and keeps nothing.
     pub(super) fn nowhere() -> Self {
-        Self { folder: None }
+        Self { folder: None, observer: None }
     }
 
-    fn path(&self, key: &str) -> Option<PathBuf> {
-        self.folder.as_ref().map(|folder| folder.join(format!("{key}.cell")))
+    fn path(&self, key: &str, sort: Sort) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{key}.{}", sort.ending)))
+    }
+
+    /// What is in the folder.
+    fn entries(&self) -> impl Iterator<Item = DirEntry> {
+        self.folder.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
     }
 
     /// Whether a cell is kept, without reading it.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.path(key).is_some_and(|path| path.exists())
+        self.path(key, CELL).is_some_and(|path| path.exists())
     }
 
-    /// A kept cell; one that is damaged counts as missing and is computed again.
+    /// A kept cell; one that is damaged counts as missing, and the observer is told.
     pub(crate) fn load(&self, key: &str) -> Option<Outcome> {
-        load(&self.path(key)?, HEADER)
+        self.read(key, CELL)
     }
 
-    /// How stable something was found to be.
-    pub(super) fn load_stability(&self, key: &str) -> Option<Stability> {
-        load(&self.stability(key)?, STABILITY)
+    /// How stable something was found to be, or why it was refused.
+    pub(super) fn load_stability(&self, key: &str) -> Option<Measured> {
+        self.read(key, STABILITY)
     }
 
-    /// Keeps how stable something is.
+    /// Keeps how stable something is, or why it is refused.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(super) fn store_stability(&self, key: &str, stability: &Stability) -> io::Result<()> {
-        store(self.stability(key), STABILITY, stability)
+    pub(super) fn store_stability(&self, key: &str, stability: &Measured) -> io::Result<()> {
+        self.write(key, STABILITY, stability)
     }
 
-    fn stability(&self, key: &str) -> Option<PathBuf> {
-        self.folder.as_ref().map(|folder| folder.join(format!("{key}.stability")))
+    /// Why what would be kept under a key is not there, if it was tried and failed.
+    pub(super) fn failure(&self, key: &str) -> Option<Failure> {
+        self.read(key, FAILURE)
+    }
+
+    /// Remembers for others who look into the folder that something failed. Nobody depends on it: what failed is tried again.
+    pub(super) fn note_failure(&self, key: &str, about: &str, error: &str) {
+        let failure = Failure { about: about.to_owned(), error: error.to_owned() };
+        let _ = self.write(key, FAILURE, &failure);
+    }
+
+    /// Forgets that something failed.
+    pub(super) fn forget_failure(&self, key: &str) {
+        let _ = self.path(key, FAILURE).map(std::fs::remove_file);
+    }
+
+    /// The keys of all that is kept, or failed, without reading any of it: two sets.
+    pub(super) fn listing(&self) -> Listing {
+        let mut listing = Listing::default();
+        for entry in self.entries() {
+            let name = entry.file_name();
+            let Some((key, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+            if ending == CELL.ending {
+                listing.kept.insert(key.to_owned());
+            } else if ending == FAILURE.ending {
+                listing.failed.insert(key.to_owned());
+            }
+        }
+        listing
     }
 
     /// Keeps a cell. The checksum stands in for waiting until it is on the disk: a cell that was torn by a power
@@ -80,33 +190,66 @@ impl Cache {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn store(&self, key: &str, outcome: &Outcome) -> io::Result<()> {
-        store(self.path(key), HEADER, outcome)
+        self.write(key, CELL, outcome)
+    }
+
+    fn read<T: DeserializeOwned>(&self, key: &str, sort: Sort) -> Option<T> {
+        let path = self.path(key, sort)?;
+        let bytes = std::fs::read(&path).ok()?;
+        let value = match sort.content(&bytes, key) {
+            Content::Foreign => return None,
+            Content::Damaged => None,
+            Content::Payload(payload) => postcard::from_bytes(payload).ok(),
+        };
+        if let (None, Some(observer)) = (&value, &self.observer) {
+            observer.log(Level::Warn, &display(&path), "is damaged; what it kept is computed again");
+        }
+        value
+    }
+
+    fn write<T: Serialize>(&self, key: &str, sort: Sort, value: &T) -> io::Result<()> {
+        let Some(path) = self.path(key, sort) else { return Ok(()) };
+        let bytes = sort.bytes(key, value)?;
+        write_whole(&path, false, |file| file.write_all(&bytes))
+    }
+
+    /// How many files are whole, and those that are not.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub(crate) fn verify(&self, cancel: &Cancel) -> io::Result<(usize, Vec<PathBuf>)> {
+        let (mut whole, mut damaged) = (0, Vec::new());
+        for entry in self.entries() {
+            let path = entry.path();
+            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('.'));
+            let sorts = [CELL, STABILITY, FAILURE];
+            let Some((key, sort)) =
+                name.and_then(|(key, end)| Some((key, sorts.into_iter().find(|sort| sort.ending == end)?)))
+            else {
+                continue;
+            };
+            if cancel.requested() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            match sort.content(&std::fs::read(&path)?, key) {
+                Content::Damaged => damaged.push(path),
+                Content::Payload(_) | Content::Foreign => whole += 1,
+            }
+        }
+        damaged.sort();
+        Ok((whole, damaged))
     }
 }
 
-fn load<T: DeserializeOwned>(path: &Path, header: &[u8]) -> Option<T> {
-    from_payload(header, &std::fs::read(path).ok()?)
-}
-
-fn store<T: Serialize>(path: Option<PathBuf>, header: &[u8], value: &T) -> io::Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    let bytes = to_payload(header, value)?;
-    write_whole(&path, false, |file| file.write_all(&bytes))
-}
-
-/// A value as bytes: the header, a checksum, the value.
-pub(crate) fn to_payload<T: Serialize>(header: &[u8], value: &T) -> io::Result<Vec<u8>> {
-    let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
-    Ok([header, blake3::hash(&payload).as_bytes(), &payload].concat())
-}
-
-/// The value of [`to_payload`]; `None` if the header is another or anything is damaged.
-pub(crate) fn from_payload<T: DeserializeOwned>(header: &[u8], bytes: &[u8]) -> Option<T> {
-    let (hash, payload) = bytes.strip_prefix(header)?.split_at_checked(blake3::OUT_LEN)?;
-    if blake3::hash(payload).as_bytes() != hash {
-        return None;
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("folder", &self.folder).finish_non_exhaustive()
     }
-    postcard::from_bytes(payload).ok()
+}
+
+/// Of what is kept under a key: a file under another's name is no better than a damaged one.
+fn checksum(key: &str, payload: &[u8]) -> blake3::Hash {
+    blake3::Hasher::new().update(key.as_bytes()).update(payload).finalize()
 }
 
 #[cfg(test)]
@@ -116,11 +259,16 @@ mod tests {
     use compflow_api::Clustering;
 
     use super::*;
+    use crate::observer::Silent;
+
+    fn observer() -> Arc<dyn Observer> {
+        Arc::new(Silent)
+    }
 
     #[test]
     fn a_cell_comes_back_whole_and_a_damaged_one_does_not() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path()).unwrap();
+        let cache = Cache::open(folder.path(), &observer()).unwrap();
         let outcome = Outcome {
             clustering: Clustering::from_labels(&[1, 0, 1]),
             distances: vec![0.5, 0.25, 0.0],
@@ -135,12 +283,32 @@ mod tests {
         assert_eq!(back.clustering.assignments, outcome.clustering.assignments);
         assert_eq!((back.distances, back.scores), (outcome.distances, outcome.scores));
 
-        let path = cache.path("a").unwrap();
+        // Under another's name it is not what was computed there.
+        std::fs::copy(cache.path("a", CELL).unwrap(), cache.path("b", CELL).unwrap()).unwrap();
+        assert!(cache.load("b").is_none());
+        let (whole, damaged) = cache.verify(&Cancel::default()).unwrap();
+        assert_eq!((whole, damaged), (1, vec![cache.path("b", CELL).unwrap()]));
+
+        let path = cache.path("a", CELL).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert!(cache.load("a").is_none());
         std::fs::write(&path, &bytes[..20]).unwrap();
         assert!(cache.load("a").is_none());
+    }
+
+    #[test]
+    fn what_failed_is_told_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path(), &observer()).unwrap();
+        cache.note_failure("b", "made trial 0 KM", "no");
+        std::fs::write(folder.path().join("cells/c.cell.17-0.tmp"), "half").unwrap();
+        let failure = Failure { about: "made trial 0 KM".to_owned(), error: "no".to_owned() };
+        assert_eq!(cache.failure("b"), Some(failure));
+        let listing = cache.listing();
+        assert!(listing.failed.contains("b") && listing.kept.is_empty(), "{listing:?}");
+        cache.forget_failure("b");
+        assert_eq!(cache.failure("b"), None);
     }
 }

@@ -7,7 +7,7 @@ use compflow_api::{Clustering, Densities, Sets, Singletons};
 /// Renumbers the singletons: first those below `named`, which have the numbers that the user's names have; then in the
 /// order of the first example that belongs to one alone, then those that occur only in larger sets, then the rest, among
 /// themselves as the method counts them. Clusters are listed by size of their set, then in order.
-pub(super) fn canonical(mut clustering: Clustering, named: usize) -> Clustering {
+pub(crate) fn canonical(mut clustering: Clustering, named: usize) -> Clustering {
     let mut order: Vec<u32> = (0..named as u32).collect();
     let alone = clustering.assignments.iter().filter(|set| set.len() == 1);
     let others = clustering.assignments.iter().filter(|set| set.len() > 1);

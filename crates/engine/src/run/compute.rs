@@ -75,8 +75,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
             return row;
         }
     };
-    let not_converged = (!outcome.clustering.diagnostics.converged)
-        .then(|| format!("did not converge in {} iterations", outcome.clustering.diagnostics.iterations));
+    let not_converged = outcome.not_converged();
     // A method that has warned of anything has said more than this.
     if let Some(text) = not_converged.as_ref().filter(|_| changed && outcome.warnings.is_empty()) {
         observer.log(Level::Warn, &about, text);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::cache::Cache;
 use super::compute::{Job, compute};
 use super::memory::Sampler;
-use super::outcome::Outcome;
+use super::recall::{note_failure, recall};
 use super::row::Row;
 use super::selection;
 use super::tuning::{announce, settle, unsettled};
@@ -51,6 +51,15 @@ pub(crate) struct Computed {
     pub(crate) interrupted: bool,
 }
 
+/// Is told what becomes of cells while they run.
+pub(super) trait Watch {
+    /// The cell at this place has ended.
+    fn ended(&mut self, at: usize, row: Row);
+
+    /// Some time has passed.
+    fn passing(&mut self) {}
+}
+
 /// Counts cells that have ended.
 struct Counter {
     progress: Box<dyn Progress>,
@@ -58,10 +67,17 @@ struct Counter {
     total: u64,
 }
 
-impl Counter {
-    fn add_one(&mut self) {
-        self.done += 1;
-        self.progress.advance(self.done, self.total);
+/// Keeps all rows.
+struct Collected<'a> {
+    rows: Vec<Row>,
+    counter: &'a mut Counter,
+}
+
+impl Watch for Collected<'_> {
+    fn ended(&mut self, at: usize, row: Row) {
+        self.rows[at] = row;
+        self.counter.done += 1;
+        self.counter.progress.advance(self.counter.done, self.counter.total);
     }
 }
 
@@ -73,13 +89,13 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     let total = tuning.len() + test_cells(plan, &assume_first(plan)).len();
     let progress = factory.observer.count(Counted::Cells, total);
     let mut counter = Counter { progress, done: 0, total: total as u64 };
-    let mut rows = execute(shared, tuning, &mut counter);
+    let mut rows = collect(shared, tuning, &mut counter);
     let mut chosen = Chosen::new();
     if !cancel.requested() {
         chosen = settle(plan, &rows);
         announce(plan, &chosen, &*factory.observer);
     }
-    rows.extend(execute(shared, test_cells(plan, &chosen), &mut counter));
+    rows.extend(collect(shared, test_cells(plan, &chosen), &mut counter));
     if !cancel.requested() {
         let unsettled = unsettled(plan, &chosen, &rows);
         let mut reported = BTreeSet::new();
@@ -97,15 +113,32 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     Computed { rows, chosen, interrupted: cancel.requested() }
 }
 
-/// Runs cells on as many threads as the plan has jobs; returns their rows in the order of the cells. Ends soon after the
-/// end was requested, even if a component does not look at the flag: its thread is left behind.
-fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
-    let Shared { plan, cache, .. } = &**shared;
+/// Runs cells and returns their rows in the order of the cells.
+fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
+    let Shared { plan, factory, cache, strict, .. } = &**shared;
+    let rows = cells.iter().copied().map(Row::unfinished).collect();
+    let mut collected = Collected { rows, counter };
+    execute(shared, cells, &mut collected);
+    let mut rows = collected.rows;
+    if factory.cancel.requested() {
+        // The tables of a run that was stopped still have what earlier runs have kept.
+        for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
+            if let Some(known) = recall(plan, cache, row.cell, *strict) {
+                *row = known;
+            }
+        }
+    }
+    rows
+}
+
+/// Runs cells on as many threads as the plan has jobs. Ends soon after the end was requested, even if a component does not
+/// look at the flag: its thread is left behind.
+pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Watch) {
     let cancel = &shared.factory.cancel;
     let cells: Arc<[Cell]> = cells.into();
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
-    for _ in 0..plan.jobs.clamp(1, cells.len().max(1)) {
+    for _ in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
         let (shared, cells, next, sender) = (shared.clone(), cells.clone(), next.clone(), sender.clone());
         std::thread::spawn(move || {
             while !shared.factory.cancel.requested() {
@@ -117,6 +150,7 @@ fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
                     error: Some("compflow itself panicked; please report this".to_owned()),
                     ..Row::unfinished(*cell)
                 });
+                note_failure(&shared.plan, &shared.cache, *cell, &row);
                 if sender.send((at, row)).is_err() {
                     break;
                 }
@@ -124,29 +158,16 @@ fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
         });
     }
     drop(sender);
-    let mut rows: Vec<Row> = cells.iter().copied().map(Row::unfinished).collect();
     let mut deadline = None;
     loop {
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((at, row)) => {
-                rows[at] = row;
-                counter.add_one();
-            }
+            Ok((at, row)) => watch.ended(at, row),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
+        watch.passing();
         if cancel.requested() && Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + GRACE) {
             break;
         }
     }
-    if cancel.requested() {
-        // The tables of a run that was stopped still have what earlier runs have kept.
-        for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
-            let Some((cell, selection)) = selection::kept(plan, cache, row.cell) else { continue };
-            let is_scored = |kept: &Outcome| kept.is_scored(&plan.setting, cell.trial(plan));
-            row.outcome = cache.load(&cell.key(plan)).filter(is_scored);
-            (row.cell, row.selection, row.kept) = (cell, selection, true);
-        }
-    }
-    rows
 }

@@ -1,13 +1,21 @@
 //! The folder that results go to.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::Path;
 
+use super::generation::{RECORD, is_passing, place, sweep};
 use crate::error::{Error, Result};
 use crate::files::plain;
 
-/// Where in a results folder data is put that was in memory.
+/// The folder inside, with finished cells.
+pub(super) const CELLS: &str = "cells";
+/// The folder inside, with data that was in memory.
 pub const INPUTS: &str = "inputs";
+/// The folder inside, with what parts tell of themselves.
+pub(super) const PARTS: &str = "parts";
+/// The folder inside, with scripts that run parts.
+const SLURM: &str = "slurm";
 
 /// The results folder, ours alone while this lives.
 #[derive(Debug)]
@@ -21,45 +29,68 @@ impl ResultsFolder {
     /// # Errors
     /// If it holds something else, is in use, or cannot be written to.
     pub(crate) fn open(folder: &Path, pipeline: &str) -> Result<Self> {
-        let about = |text: String| Error::request(format!("{} {text}", folder.display()));
-        match std::fs::read(folder.join("run.json")) {
-            Ok(bytes) => {
-                let earlier: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-                let Some(name) = earlier.get("name").and_then(serde_json::Value::as_str) else {
-                    return Err(about(
-                        "holds a run.json that is not ours: choose another folder with --out".to_owned(),
-                    ));
-                };
-                if name != pipeline {
-                    return Err(about(format!(
-                        "holds the results of the pipeline `{name}`, and this is `{pipeline}`: choose another folder with --out",
-                    )));
-                }
-            }
-            Err(_) => {
-                let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                // A run that was killed early leaves these behind.
-                let ours = |name: &str| [".lock", "cells", INPUTS].contains(&name) || name.ends_with(".tmp");
-                let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
-                if let Some(name) = foreign {
-                    return Err(about(format!(
-                        "is no results folder: it holds {}; choose another folder with --out",
-                        name.to_string_lossy()
-                    )));
-                }
-            }
-        }
-        std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-        let lock = File::create(folder.join(".lock")).map_err(|error| unwritable(folder, &error))?;
+        make(folder, pipeline)?;
+        let lock = open_lock(&folder.join(".lock")).map_err(|error| unwritable(folder, &error))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                return Err(about("is in use by another run of compflow".to_owned()));
+                return Err(Error::request(format!("{} is in use by another run of compflow", folder.display())));
             }
             // A file system without locks: better to run unprotected than not at all.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
+        sweep(folder);
         Ok(Self { _lock: lock })
     }
+}
+
+/// The file that is locked: no link, which might lead to somebody else's file, and nothing in it is lost.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.open(path).map_err(|error| match error.raw_os_error() {
+        #[cfg(unix)]
+        Some(libc::ELOOP) => io::Error::other(".lock is a link, and no link of ours: remove it"),
+        _ => error,
+    })
+}
+
+/// Makes the folder if it is missing. Several may do so at the same time, and write cells into it.
+///
+/// # Errors
+/// If it holds something else, or cannot be made.
+pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
+    let about = |text: String| Error::request(format!("{} {text}", folder.display()));
+    let record = std::fs::read(place(folder, RECORD)).ok();
+    let earlier: serde_json::Value =
+        record.iter().find_map(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
+    match earlier.get("name").and_then(serde_json::Value::as_str) {
+        Some(name) if name != pipeline => {
+            return Err(about(format!(
+                "holds the results of the pipeline `{name}`, and this is `{pipeline}`: choose another folder with --out",
+            )));
+        }
+        Some(_) => {}
+        // Cells are ours whatever became of the record: they know themselves what they belong to.
+        None if folder.join(CELLS).is_dir() => {}
+        None if record.is_some() => {
+            return Err(about("holds a run.json that is not ours: choose another folder with --out".to_owned()));
+        }
+        None => {
+            let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            // A run that was killed early leaves these behind, and parts of one that has not begun.
+            let ours = |name: &str| [".lock", INPUTS, PARTS, SLURM].contains(&name) || is_passing(name);
+            let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
+            if let Some(name) = foreign {
+                return Err(about(format!(
+                    "is no results folder: it holds {}; choose another folder with --out",
+                    name.to_string_lossy()
+                )));
+            }
+        }
+    }
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))
 }
 
 /// Why nothing can be written to a folder.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Clustering, Flags, Level};
+use compflow_api::{Clustering, Level};
 use serde::{Deserialize, Serialize};
 
+use super::unseeded::Unseeded;
 use crate::data::Trial;
 use crate::observer::Observer;
 use crate::plan::PlannedEvaluator;
@@ -40,18 +41,24 @@ impl Outcome {
         setting: &'a Setting,
         trial: &Trial,
     ) -> impl Iterator<Item = &'a PlannedEvaluator> {
-        let needs_truth =
-            |evaluator: &PlannedEvaluator| evaluator.shared.recipe.flags.contains(Flags::NEEDS_TRUTH);
+        let all_known = Unseeded::of(trial).is_some_and(|others| others.is_empty());
+        let can_compare = trial.truth.is_some() && !all_known;
         setting
             .evaluators
             .iter()
-            .filter(move |evaluator| trial.truth.is_some() || !needs_truth(evaluator))
+            .filter(move |evaluator| can_compare || !evaluator.needs_truth())
             .filter(|evaluator| !self.scores.contains_key(&score_key(evaluator, trial)))
     }
 
     /// Whether there are all scores that can be had.
     pub(crate) fn is_scored(&self, setting: &Setting, trial: &Trial) -> bool {
         self.unscored(setting, trial).next().is_none()
+    }
+
+    /// What to say of it if it did not converge.
+    pub(super) fn not_converged(&self) -> Option<String> {
+        let diagnostics = &self.clustering.diagnostics;
+        (!diagnostics.converged).then(|| format!("did not converge in {} iterations", diagnostics.iterations))
     }
 
     /// Logs again what was warned of when the outcome was computed.
@@ -66,5 +73,6 @@ impl Outcome {
 pub(super) fn score_key(evaluator: &PlannedEvaluator, trial: &Trial) -> String {
     let Recipe { key, columns, .. } = &evaluator.shared.recipe;
     let columns: String = columns.iter().filter_map(|name| trial.column_key(name)).collect();
-    format!("{key} {} {columns}", trial.truth_key)
+    let seeds = if evaluator.needs_truth() { &trial.seeds_key } else { "" };
+    format!("{key} {} {seeds}{columns}", trial.truth_key)
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use compflow_api::{Clusterer, ForeignClusterer, Services, Shape};
 
 use super::cache::Cache;
+use super::recall::recall;
 use super::row::Row;
-use super::selection::kept;
+use super::selection::{halves_to_cluster, kept};
 use super::tuning::settle;
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, assume_first, test_cells, tuning_cells};
@@ -35,6 +36,8 @@ pub struct Group {
     pub kept: Option<usize>,
     /// How many values are selected from in every cell; 1 if nothing is selected.
     pub selects: usize,
+    /// How many clusterings of halves it takes to select, besides what is kept of them.
+    pub halves: usize,
     /// How many bytes the clusterer says it would allocate for a cell; `None` if it does not say.
     pub memory: Option<u64>,
 }
@@ -43,6 +46,11 @@ impl Preview {
     /// How many cells there are.
     pub fn cells(&self) -> usize {
         self.groups.iter().map(|group| group.cells).sum()
+    }
+
+    /// How many halves of the examples would be clustered to select values.
+    pub fn halves(&self) -> usize {
+        self.groups.iter().map(|group| group.halves).sum()
     }
 
     /// How many cells would be computed.
@@ -57,14 +65,7 @@ impl Plan {
         let cache = Cache::peek(out);
         let tuning = tuning_cells(self);
         // What tuning chooses is known if all its cells are kept.
-        let rows: Option<Vec<Row>> = tuning
-            .iter()
-            .map(|cell| {
-                let (cell, selection) = kept(self, &cache, *cell)?;
-                let outcome = Some(cache.load(&cell.key(self))?);
-                Some(Row { outcome, selection, kept: true, ..Row::unfinished(cell) })
-            })
-            .collect();
+        let rows: Option<Vec<Row>> = tuning.iter().map(|cell| recall(self, &cache, *cell, false)).collect();
         let chosen = rows.map(|rows| settle(self, &rows));
         let tested = test_cells(self, chosen.as_ref().unwrap_or(&assume_first(self)));
         let mut groups: Vec<Vec<Cell>> = Vec::new();
@@ -93,6 +94,7 @@ impl Plan {
                 cells: members.len(),
                 kept: known.then(kept),
                 selects: first.variant(self).options.len(),
+                halves: members.iter().map(|cell| halves_to_cluster(self, &cache, *cell)).sum(),
                 memory: (0..first.variant(self).options.len())
                     .filter_map(|option| self.memory_of(Cell { option, ..first }, n))
                     .max(),

@@ -25,6 +25,14 @@ impl Row {
         settled.then(|| self.cell.setup(plan).params.as_str())
     }
 
+    /// Only what it came to: a thousand of them are small.
+    pub(super) fn without_clustering(mut self) -> Self {
+        if let Some(outcome) = &mut self.outcome {
+            (outcome.clustering, outcome.distances) = Default::default();
+        }
+        self
+    }
+
     /// Of a cell that nothing is known of yet.
     pub(crate) fn unfinished(cell: Cell) -> Self {
         Self { cell, outcome: None, selection: None, error: None, kept: false }

@@ -1,11 +1,12 @@
 //! Scoring the outcome of a cell.
 
-use compflow_api::{Error, Evaluation, Flags, Result, Services, StreamTask};
+use compflow_api::{Error, Evaluation, Flags, Result, Rows, Services, StreamTask};
 
 use super::compute::Job;
 use super::distances::representatives;
 use super::evaluate::evaluate;
 use super::outcome::{Outcome, score_key};
+use super::unseeded::Unseeded;
 use crate::plan::PlannedEvaluator;
 use crate::plan::cell::Cell;
 use crate::plugin::services::ComponentHost;
@@ -41,15 +42,24 @@ fn score_with(
     let (setting, trial, recipe) = (&job.plan.setting, cell.trial(job.plan), &evaluator.shared.recipe);
     let columns = trial.columns(&recipe.columns).map_err(crate::error::Error::into_component)?;
     let clustering = &outcome.clustering;
+    let others = Unseeded::of(trial).filter(|_| evaluator.needs_truth());
+    let compared = others.as_ref().map(|others| {
+        let truth = trial.truth.as_ref().map(|truth| others.sets(truth));
+        (others.sets(&clustering.assignments), truth, others.columns(&columns))
+    });
+    let (predicted, truth, columns) = match &compared {
+        Some((predicted, truth, columns)) => (predicted, truth.as_ref(), columns),
+        None => (&clustering.assignments, trial.truth.as_ref(), &columns),
+    };
     let evaluation = Evaluation {
-        predicted: &clustering.assignments,
-        truth: trial.truth.as_ref(),
+        predicted,
+        truth,
         rows: None,
         space: setting.space,
         degree: setting.degree,
         clusters: Some(&clustering.clusters),
         centroids: None,
-        columns: &columns,
+        columns,
     };
     let scores = if recipe.flags.contains(Flags::NEEDS_EMBEDDINGS) {
         job.with_examples(cell, false, |task: &StreamTask<'_>| {
@@ -59,7 +69,9 @@ fn score_with(
                 *points = Some(representatives(task, clustering, &services)?);
             }
             let centroids = points.as_ref().and_then(Option::as_deref);
-            let evaluation = Evaluation { rows: Some(task.rows), centroids, ..evaluation };
+            let unseeded = others.as_ref().map(|others| others.examples(task.rows));
+            let rows = unseeded.as_ref().map_or(task.rows, |unseeded| unseeded as &dyn Rows);
+            let evaluation = Evaluation { rows: Some(rows), centroids, ..evaluation };
             evaluate(job.factory, evaluator, &evaluation, about)
         })?
     } else {

@@ -166,15 +166,23 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
             }),
         };
         advance((started + PIECES as u64).saturating_sub(done.load(Ordering::Relaxed)));
-        candidates.push(match measured {
-            Ok(measured) => Ok(Candidate::new(&measured)),
+        let measured = match measured {
+            Ok(measured) => {
+                job.cache.forget_failure(&key);
+                measured
+            }
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => {
-                let text = format!("{} is not selected from: {error}", choice(plan, cell));
-                observer.log(Level::Warn, &about, &text);
-                Err(error.to_string())
+                let error = error.to_string();
+                job.cache.note_failure(&key, &about, &error);
+                Err(error)
             }
-        });
+        };
+        if let Err(refused) = &measured {
+            let text = format!("{} is not selected from: {refused}", choice(plan, cell));
+            observer.log(Level::Warn, &about, &text);
+        }
+        candidates.push(measured.map(|measured| Candidate::new(&measured)));
     }
     let first = candidates.iter().find_map(|candidate| candidate.as_ref().err().cloned()).unwrap_or_default();
     let selection = Selection::new(candidates)
@@ -193,18 +201,28 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
     Ok((cell, Some(selection)))
 }
 
-/// What was selected for a cell in an earlier run, as far as everything that was measured is kept.
+/// What was selected for a cell in an earlier run, if what was measured, or that it could not be, is kept of every value.
 pub(super) fn kept(plan: &Plan, cache: &Cache, cell: Cell) -> Option<(Cell, Option<Selection>)> {
     let options = plan_options(plan, cell);
     if options == 1 {
         return Some((cell, None));
     }
     let candidates = (0..options).map(|option| {
-        let measured = cache.load_stability(&key(plan, Cell { option, ..cell }))?;
-        Some(Ok(Candidate::new(&measured)))
+        let key = key(plan, Cell { option, ..cell });
+        match cache.load_stability(&key) {
+            Some(measured) => Some(measured.map(|measured| Candidate::new(&measured))),
+            None => Some(Err(cache.failure(&key)?.error)),
+        }
     });
     let selection = Selection::new(candidates.collect::<Option<Vec<_>>>()?)?;
     Some((Cell { option: selection.chosen, ..cell }, Some(selection)))
+}
+
+/// How many halves have to be clustered for a cell, besides what is kept.
+pub(super) fn halves_to_cluster(plan: &Plan, cache: &Cache, cell: Cell) -> usize {
+    let options = plan_options(plan, cell);
+    let is_new = |option: &usize| cache.load_stability(&key(plan, Cell { option: *option, ..cell })).is_none();
+    if options == 1 { 0 } else { 2 * PIECES * (0..options).filter(is_new).count() }
 }
 
 fn plan_options(plan: &Plan, cell: Cell) -> usize {

@@ -5,12 +5,15 @@
 //! representatives of the other's clusters, and the agreement of the two labellings of all examples is a number between 0,
 //! chance, and 1. The same is done with examples spread evenly over the range of every dimension, where nothing is to be
 //! found.
+//!
+//! Examples whose sets are known beforehand are in both halves, so that a setup that cannot keep all of them fails here as it
+//! would in the end; what is compared are the others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use compflow_api::{
-    Clusterer, Clustering, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
+    Clusterer, Clustering, Code, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,29 +64,35 @@ pub(crate) struct Stability {
     pub(crate) references: Vec<Split>,
 }
 
+/// What came of measuring: how stable a setup is, or why the clusterer refuses it.
+pub(super) type Measured = std::result::Result<Stability, String>;
+
 /// Under what the stability of a cell's setup is kept.
 pub(super) fn key(plan: &Plan, cell: Cell) -> String {
-    let numbers = format!("stability {SPLITS} {REFERENCES} {MOST} even");
+    let seeds = if cell.seeds(plan).is_some() { " seeds" } else { "" };
+    let numbers = format!("stability {SPLITS} {REFERENCES} {MOST} even{seeds}");
     hash_parts([numbers.as_bytes(), cell.key(plan).as_bytes()].into_iter())
 }
 
 /// Measures the stability of a cell's setup; `advance` is told of every split that has been done.
 ///
 /// # Errors
-/// Whatever the clusterer says of any half, and if there are too few examples.
-pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn() + Sync)) -> Result<Stability> {
+/// What might go better another time: that examples cannot be read, memory, a fault of the clusterer.
+pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn() + Sync)) -> Result<Measured> {
     let (plan, setting) = (job.plan, &job.plan.setting);
     let silent: Arc<dyn Observer> = Silent::shared();
     let factory = &job.factory.watched_by(&silent, &job.factory.cancel);
     let seed = |what: &str, number: usize| derive_seed(cell.seed(plan), &[what, &number.to_string()]);
     job.with_examples(cell, true, |task| {
         let pool = Pool::draw(task, MOST, seed("pool", 0))?;
-        if pool.len() < FEWEST {
-            return Err(Error::data(format!("{} examples are too few to be cut into halves", pool.len())));
+        let unknown = pool.unknown().len();
+        if unknown < FEWEST {
+            let without = if unknown < pool.len() { " without a seed" } else { "" };
+            return Ok(Err(format!("{unknown} examples{without} are too few to be cut into halves")));
         }
         let placeholder = [0.0];
         let of = task.with(Embeddings::new(&placeholder, 1));
-        let shape = Shape { rows: pool.len() / 2, dim: task.rows.dim(), degree: setting.degree };
+        let shape = Shape { rows: pool.half(), dim: task.rows.dim(), degree: setting.degree };
         let asked = ForeignClusterer::try_from(cell.setup(plan).recipe.make(factory)?)?;
         let host = ComponentHost::sealed(factory, about);
         let bytes = asked.memory(shape, &Services { host: &host, seed: 0, threads: 1, memory: setting.memory })?;
@@ -99,26 +108,37 @@ pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn(
             threads: (setting.threads / workers).max(1),
             memory: setting.memory / workers as u64,
         };
-        let mut splits = in_parallel(PIECES, workers, |at| {
+        let splits = in_parallel(PIECES, workers, |at| {
             let seed = seed("split", at);
             let [left, right] = match at < SPLITS {
                 true => pool.halves(seed),
                 false => {
                     let [left, right] = pool.halves(seed);
                     [
-                        left.evenly_spread(derive_seed(seed, &["left"])),
-                        right.evenly_spread(derive_seed(seed, &["right"])),
+                        left.unknown().evenly_spread(derive_seed(seed, &["left"])),
+                        right.unknown().evenly_spread(derive_seed(seed, &["right"])),
                     ]
                 }
             };
             let split = work.split(&left, &right, seed);
             advance();
             split
-        })?;
+        });
         job.require_intact(cell, about)?;
+        let mut splits = match splits {
+            Ok(splits) => splits,
+            Err(error) if is_final(&error) => return Ok(Err(error.to_string())),
+            Err(error) => return Err(error),
+        };
         let references = splits.split_off(SPLITS);
-        Ok(Stability { splits, references })
+        Ok(Ok(Stability { splits, references }))
     })
+}
+
+/// Whether the same parameters would fail on the same examples again.
+fn is_final(error: &Error) -> bool {
+    let problems = error.problems();
+    !problems.is_empty() && problems.iter().all(|problem| matches!(problem.code, Code::Parameter | Code::Data))
 }
 
 /// What all halves have in common.
@@ -135,21 +155,17 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn split(&self, left: &Pool, right: &Pool, seed: u64) -> Result<Split> {
-        let halves = [left.task(&self.of), right.task(&self.of)];
-        let mut found = Vec::new();
-        for (task, name) in halves.iter().zip(["left", "right"]) {
-            found.push(self.cluster(task, derive_seed(seed, &[name]))?);
-        }
-        let [(left, by_left), (right, by_right)] = &found[..] else {
-            return Err(Error::new("there are two halves"));
-        };
-        let [task_left, task_right] = &halves;
+        let (found_left, by_left) = self.cluster(&left.task(&self.of), derive_seed(seed, &["left"]))?;
+        let (found_right, by_right) = self.cluster(&right.task(&self.of), derive_seed(seed, &["right"]))?;
+        let (unknown_left, unknown_right) = (left.unknown(), right.unknown());
+        let (task_left, task_right) = (&unknown_left.task(&self.of), &unknown_right.task(&self.of));
         let (crossed_left, far_left) = by_right.label(task_left);
         let (crossed_right, far_right) = by_left.label(task_right);
         // Of all examples: as the left half has it, and as the right half has it.
         let joined = |first: &Sets, second: &Sets| first.iter().chain(second.iter()).collect::<Sets>();
-        let agreement =
-            agreement(&joined(&left.assignments, &crossed_right), &joined(&crossed_left, &right.assignments));
+        let (own_left, own_right) =
+            (left.of_unknown(&found_left.assignments), right.of_unknown(&found_right.assignments));
+        let agreement = agreement(&joined(&own_left, &crossed_right), &joined(&crossed_left, &own_right));
         let clusters = |clustering: &Clustering| {
             clustering
                 .assignments
@@ -163,7 +179,7 @@ impl Work<'_> {
             held_out: (far_left + far_right) / 2.0,
             within: (by_left.label(task_left).1 + by_right.label(task_right).1) / 2.0,
             spread: (spread(task_left, task_right) + spread(task_right, task_left)) / 2.0,
-            clusters: (clusters(left) + clusters(right)) as f64 / 2.0,
+            clusters: (clusters(&found_left) + clusters(&found_right)) as f64 / 2.0,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use compflow_engine::assign::{AssignOptions, Assigner, Basis, Cell, CellRequest, NewData, Tally, assign_files};
-use compflow_engine::files::{matching, plain};
+use compflow_engine::files::named_files;
 use compflow_engine::results::RecordedRun;
 use compflow_engine::{Level, Results};
 
@@ -90,21 +90,8 @@ fn said(assigner: &Assigner, tally: &Tally, out: &Path) -> String {
 
 /// The files that paths and patterns name, with their real names.
 fn files(named: &[String]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for pattern in named {
-        let found = matching(Path::new(pattern)).map_err(Failure::request)?;
-        for file in found {
-            let fail = |text: String| Failure::request(format!("{}: {text}", file.display()));
-            let real = file.canonicalize().map_err(|error| fail(plain(&error)))?;
-            if real.is_dir() {
-                return Err(fail(
-                    "is a folder, not a file; name the files, or a pattern such as 'DIR/*.parquet'".into(),
-                ));
-            }
-            files.push(real);
-        }
-    }
-    Ok(files)
+    let files: Result<Vec<Vec<PathBuf>>, String> = named.iter().map(|path| named_files(path)).collect();
+    Ok(files.map_err(Failure::request)?.concat())
 }
 
 /// Refuses to write over what is read.

@@ -70,6 +70,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
         strict: false,
         format: Format::Table,
         quiet: false,
+        part: None,
+        phase: None,
     };
     run::run(plugins, &run_args)?;
     let page = report::write_page(&results, plugins)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use compflow_engine::assign::{Cell, CellRequest};
 use compflow_engine::data::{Ids, Segment, Trial};
 use compflow_engine::files::{plain, write_whole};
 use compflow_engine::pipeline::keys::SEGMENT_KEYS;
@@ -24,20 +25,26 @@ type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
 /// If it is not clear what is meant, the data does not say where in recordings the examples are, or is gone.
 pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure> {
     let run = Results::open(&args.folder)?;
-    let data = the_one("data", run.data(), args.data.as_deref())?;
-    let clusterer = the_one("clusterer", run.clusterers(), args.clusterer.as_deref())?;
+    let request =
+        CellRequest { data: args.data.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
+    let cells = Cell::choose_trials(&run, &request)?;
     let folders = plugins::search_path(plugins)?;
     let recorded = RecordedRun::new(&run.record, &folders, variables(), &Terminal::shared(true), &Cancel::new());
-    let dataset = recorded.data(data)?;
-    let wanted = |trial: &&Trial| args.trial.is_none_or(|number| trial.number == number);
-    let trials: Vec<&Trial> = dataset.trials.iter().filter(wanted).collect();
-    if let (Some(number), []) = (args.trial, &trials[..]) {
-        return Err(Failure::request(format!("data `{data}` has no trial {number}")));
-    }
+    let dataset = match cells.first() {
+        Some(cell) => recorded.data(&cell.data)?,
+        None => return Err(Failure::request("the run has found nothing")),
+    };
     let mut recordings: HashMap<String, u32> = HashMap::new();
     let mut names: HashMap<u32, BTreeMap<u32, String>> = HashMap::new();
     let mut found: Vec<(Segment, Vec<u32>)> = Vec::new();
-    for trial in trials {
+    for cell in &cells {
+        let Cell { data, trial, clusterer } = cell;
+        let same = |found: &&Trial| found.number == *trial;
+        let trial = dataset
+            .trials
+            .iter()
+            .find(same)
+            .ok_or_else(|| Failure::request(format!("data `{data}` has no trial {trial} any more")))?;
         let lacks = |name: &&&str| trial.columns.iter().all(|(known, _)| known != **name);
         if let Some(name) = SEGMENT_KEYS.iter().find(lacks) {
             let keys = "`columns = { …, file = …, start = …, end = … }`";
@@ -78,11 +85,7 @@ fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<
     let number = trial.number;
     let assignments = run.assignments(data, number)?;
     let Some(assigned) = assignments.iter().find(|assigned| assigned.clusterer == clusterer) else {
-        let mut cells = run.runs_of(data, clusterer).filter(|cell| cell.trial == number);
-        let why = cells.find_map(|cell| cell.error.clone()).map_or_else(String::new, |why| format!(": {why}"));
-        return Err(Failure::request(format!(
-            "`{clusterer}` has found nothing in trial {number} of `{data}`{why}"
-        )));
+        return Err(Failure::request(format!("`{clusterer}` has found nothing in trial {number} of `{data}`")));
     };
     let sets: HashMap<&str, &[u32]> = assigned.ids.iter().map(String::as_str).zip(assigned.sets.iter()).collect();
     let ids: Vec<String> = match &trial.ids {
@@ -95,18 +98,4 @@ fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<
     };
     let sets = ids.iter().map(set).collect::<Result<_, _>>()?;
     Ok((sets, assigned.names.clone()))
-}
-
-/// The one that is meant.
-fn the_one<'a>(what: &str, known: Vec<&'a str>, named: Option<&str>) -> Result<&'a str, Failure> {
-    let list = || known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    match (named, &known[..]) {
-        (Some(named), _) => known
-            .iter()
-            .find(|name| **name == named)
-            .copied()
-            .ok_or_else(|| Failure::request(format!("the run has no {what} `{named}`; it has {}", list()))),
-        (None, [only]) => Ok(only),
-        (None, _) => Err(Failure::request(format!("choose one with --{what}: the run has {}", list()))),
-    }
 }

@@ -94,11 +94,15 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn columns(options: &[String]) -> Result<FitColumns, Failure> {
-    let mut columns =
-        FitColumns { embedding: "embedding".to_owned(), truth: "labels".to_owned(), trial: Trials::IfThere };
+    let mut columns = FitColumns {
+        embedding: "embedding".to_owned(),
+        truth: "labels".to_owned(),
+        trial: Trials::IfThere,
+        weight: None,
+    };
     for option in options {
         let wrong = || {
-            let text = "--columns takes embedding=NAME, truth=NAME and trial=NAME";
+            let text = "--columns takes embedding=NAME, truth=NAME, trial=NAME and weight=NAME";
             Failure::request(format!("{text}, found `{option}`"))
         };
         let (column, name) = option.split_once('=').ok_or_else(wrong)?;
@@ -108,6 +112,7 @@ fn columns(options: &[String]) -> Result<FitColumns, Failure> {
             ("embedding", name) => columns.embedding = name.to_owned(),
             ("truth", name) => columns.truth = name.to_owned(),
             ("trial", name) => columns.trial = Trials::Column(name.to_owned()),
+            ("weight", name) => columns.weight = Some(name.to_owned()),
             _ => return Err(wrong()),
         }
     }

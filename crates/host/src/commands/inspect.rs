@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use compflow_api::{Flags, ForeignComponent, Kind};
+use compflow_api::{Flags, ForeignComponent, Kind, Services};
 use compflow_engine::Registry;
 use compflow_engine::pipeline::Problem;
 use compflow_engine::pipeline::selection::KEYWORD;
@@ -72,6 +72,22 @@ fn needs(component: &ForeignComponent) -> Vec<&'static str> {
     .collect()
 }
 
+fn uses(component: &ForeignComponent) -> Vec<&'static str> {
+    [(Flags::USES_WEIGHTS, "weights"), (Flags::USES_SEEDS, "seeds")]
+        .into_iter()
+        .filter(|(flag, _)| component.flags().contains(*flag))
+        .map(|(_, text)| text)
+        .collect()
+}
+
+/// The further columns that an instance with usual parameters asks for; none if it cannot be made like that.
+fn columns(component: &ForeignComponent, parameters: &[Parameter]) -> Vec<String> {
+    let required = parameters.iter().filter(|parameter| parameter.default.is_none());
+    let params: Value = required.filter_map(|one| Some((one.name.clone(), one.example.clone()?))).collect();
+    let made = component.create(&params.to_string(), &Services::none());
+    made.and_then(|instance| instance.columns()).unwrap_or_default()
+}
+
 fn to_json(path: &str, component: &ForeignComponent) -> Value {
     json!({
         "kind": component.kind,
@@ -79,6 +95,8 @@ fn to_json(path: &str, component: &ForeignComponent) -> Value {
         "summary": component.summary,
         "documentation": component.documentation,
         "needs": needs(component),
+        "uses": uses(component),
+        "columns": columns(component, &parameters(component.schema)),
         "gradients": component.flags().contains(Flags::HAS_GRADIENTS),
         "library": path,
         "schema": serde_json::from_str::<Value>(component.schema).unwrap_or_default(),
@@ -95,10 +113,18 @@ fn describe(path: &str, component: &ForeignComponent) -> String {
     if !needs.is_empty() {
         text += &format!("needs:   {}\n", needs.join(", "));
     }
+    let uses = uses(component);
+    if !uses.is_empty() {
+        text += &format!("uses:    {}\n", uses.join(", "));
+    }
     if component.flags().contains(Flags::HAS_GRADIENTS) {
         text += "has:     gradients\n";
     }
     let parameters = parameters(component.schema);
+    let columns = columns(component, &parameters);
+    if !columns.is_empty() {
+        text += &format!("columns: {}\n", columns.join(", "));
+    }
     if parameters.is_empty() {
         text += "\nno parameters\n";
     } else {

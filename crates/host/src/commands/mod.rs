@@ -16,7 +16,10 @@ pub(crate) mod plugins;
 mod report;
 mod run;
 mod schema;
+mod slurm;
+mod status;
 mod test_plugin;
+mod verify;
 
 pub(crate) use self::fit_composer::grid as composers;
 
@@ -45,6 +48,9 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Run(args) => run::run(plugins, args),
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),
+        Command::Status(args) => status::run(args),
+        Command::Verify { folders, json } => verify::run(folders, *json),
+        Command::Slurm(args) => slurm::run(plugins, args),
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
         Command::Eval(args) => eval::run(plugins, args),
@@ -108,5 +114,10 @@ fn prepare(
 
 /// Where results go.
 fn results_folder(args: &PipelineArgs, plan: &Plan) -> PathBuf {
-    args.out.clone().unwrap_or_else(|| PathBuf::from("results").join(plan.name()))
+    folder_of(args.out.as_ref(), plan.name())
+}
+
+/// Where the results of a pipeline go.
+fn folder_of(out: Option<&PathBuf>, pipeline: &str) -> PathBuf {
+    out.cloned().unwrap_or_else(|| PathBuf::from("results").join(pipeline))
 }

@@ -37,5 +37,10 @@ fn describe(preview: &Preview) -> String {
     let header =
         ["data", "clusterer", "n", "dim", "cells", "values", "kept", "memory"].map(str::to_owned).to_vec();
     let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: true };
-    format!("{}{} cells, {} to compute\n", table::render(&grid), preview.cells(), preview.to_compute())
+    let selecting = match preview.halves() {
+        0 => String::new(),
+        halves => format!(", after {halves} clusterings of halves that select values"),
+    };
+    let (cells, to_compute) = (preview.cells(), preview.to_compute());
+    format!("{}{cells} cells, {to_compute} to compute{selecting}\n", table::render(&grid))
 }

@@ -1,12 +1,14 @@
 //! `compflow run`: a pipeline, from the file to its tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use compflow_engine::RunOptions;
 use compflow_engine::results::heading;
+use compflow_engine::run::{Part, PartOptions, Phase};
+use compflow_engine::{Cancel, Observer, Plan, RunOptions};
 
 use super::{prepare, print_table, results_folder};
-use crate::cli::RunArgs;
+use crate::cli::{PhaseName, RunArgs};
 use crate::failure::Failure;
 use crate::output::summary::SummaryTable;
 use crate::terminal::clean::clean;
@@ -21,6 +23,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let terminal = Terminal::shared(args.quiet);
     let plan = prepare(plugins, &args.pipeline, &terminal, &cancel)?;
     let out = results_folder(&args.pipeline, &plan);
+    if let Some(part) = args.part {
+        return run_part(&plan, &out, args, part, &terminal, &cancel);
+    }
     let options = RunOptions { fresh: args.fresh, strict: args.strict };
     let mut finished = plan.run(&out, options, &terminal, &cancel)?;
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
@@ -43,4 +48,39 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
         to_stderr(&format!("{total} {cells}, {kept} of them kept from before, tables in {folder}"));
     }
     printed
+}
+
+/// Runs a part. It has done its work when its cells have ended: those that failed are noted in the folder, and the run that
+/// writes the tables reports them. So jobs that wait for the part are not held up by a point of a grid that cannot work.
+fn run_part(
+    plan: &Arc<Plan>,
+    out: &Path,
+    args: &RunArgs,
+    part: Part,
+    terminal: &Arc<dyn Observer>,
+    cancel: &Cancel,
+) -> Result<i32, Failure> {
+    let phase = args.phase.map(PhaseName::phase);
+    let options = PartOptions { part, phase, fresh: args.fresh, strict: args.strict };
+    let finished = plan.run_part(out, options, terminal, cancel)?;
+    let folder = clean(&out.display().to_string()).into_owned();
+    let cells = if finished.cells == 1 { "cell" } else { "cells" };
+    if finished.interrupted {
+        let done = finished.kept + finished.computed;
+        to_stderr(&format!("{done} of {} {cells} are kept in {folder}; run again to continue", finished.cells));
+        return Err(Failure::Interrupted);
+    }
+    if !args.quiet {
+        let failed = if finished.failed > 0 { format!(", {} failed", finished.failed) } else { String::new() };
+        let next = match (finished.phase, phase) {
+            (Phase::Tune, Some(_)) => "--phase test comes when all parts have tuned",
+            (Phase::Tune, None) => "when all parts have tuned, run them again to test",
+            (Phase::Test, _) => "when all parts have ended, a run without --part writes the tables",
+        };
+        to_stderr(&format!(
+            "part {part} of phase {}: {} {cells}, {} of them kept from before{failed}; {next}",
+            finished.phase, finished.cells, finished.kept
+        ));
+    }
+    Ok(0)
 }

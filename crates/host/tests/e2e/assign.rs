@@ -105,7 +105,8 @@ fn a_mixture_gives_its_examples_back_with_their_posteriors() {
     let (folder, data) = (Folder::new(), "omniglot/d2_n150_test");
     let clusterers = "[[clusterer]]\nname = \"CGM\"\nuse = \"cgm\"\nparams = { k = 5, restarts = 3 }\n\n\
                       [[clusterer]]\nname = \"none\"\nuse = \"cgm\"\n\
-                      params = { k = 5, restarts = 3, assignment = \"soft\", outliers = true }\n";
+                      params = { k = 5, restarts = 3, assignment = \"soft\", outliers = true }\n\n\
+                      [[clusterer]]\nname = \"GMM\"\nuse = \"gmm\"\nparams = { k = 15, covariance = \"tied\" }\n";
     folder.write("p.toml", &pipeline(data, 2, clusterers));
     folder.run(&["run", "p.toml", "--out", "out"], 0);
     let table = folder.read_parquet("out/assignments.parquet");
@@ -120,6 +121,10 @@ fn a_mixture_gives_its_examples_back_with_their_posteriors() {
             assert!((posteriors.value(row) - f64::from(after.unwrap())).abs() < 1e-3, "{clusterer} {row}");
         }
     }
+    // Single components, of which nobody is in two.
+    assert_eq!(moved(&folder, data, "GMM", 2), 0);
+    let likely = floats(&folder.read_parquet("new.parquet"), "posterior");
+    assert!(likely.iter().all(|posterior| posterior.is_some_and(|posterior| (0.5..=1.0).contains(&posterior))));
     // Nothing is known of larger unions.
     let file = repository().join(format!("data/{data}.parquet")).display().to_string();
     let args =
@@ -265,7 +270,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     folder.write_parquet("blobs.parquet", vec![("embedding", embeddings(&[&[1.0, 2.0]]))]);
     refused(&["out", "new.parquet", "--clusterer", "CAP"], 2, "has changed since the run");
     std::fs::write(folder.path("out/clusters.parquet"), "no table").unwrap();
-    refused(&ckm("new.parquet"), 2, "clusters.parquet is not a table of a run");
+    refused(&ckm("new.parquet"), 2, "clusters.parquet is not what the run wrote");
     std::fs::remove_file(folder.path("out/clusters.parquet")).unwrap();
     refused(&ckm("new.parquet"), 2, "has the run finished?");
 }

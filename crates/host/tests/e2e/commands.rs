@@ -23,6 +23,14 @@ fn inspect_shows_parameters_and_an_example_that_works() {
     assert_eq!(json[0]["gradients"], true);
     assert_eq!(json[0]["schema"]["required"], serde_json::json!(["weights"]));
 
+    let (stdout, _) = folder.run(&["inspect", "der"], 0);
+    assert!(
+        stdout.contains("needs:   the true sets\n") && stdout.contains("columns: file, start, end\n"),
+        "{stdout}"
+    );
+    let (stdout, _) = folder.run(&["inspect", "ckm"], 0);
+    assert!(stdout.contains("uses:    weights, seeds\n") && !stdout.contains("columns: "), "{stdout}");
+
     let (_, stderr) = folder.run(&["inspect", "kmeens"], 2);
     assert_eq!(stderr, "error: there is no component named `kmeens`; did you mean `kmeans`?\n");
 }

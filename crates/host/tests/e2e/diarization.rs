@@ -115,12 +115,15 @@ SPEAKER b 1 2.000 2.000 <NA> <NA> speaker0 <NA> <NA>
 fn exporting_says_what_to_choose_and_what_is_missing() {
     let folder = talk();
     let refused = |args: &[&str]| folder.run(&[&["export", "rttm"], args].concat(), 2).1;
-    assert_eq!(refused(&["run"]), "error: choose one with --clusterer: the run has `CKM`, `KM`\n");
+    assert_eq!(refused(&["run"]), "error: choose with --clusterer: `CKM`, `KM`\n");
     assert_eq!(
         refused(&["run", "--clusterer", "CAP"]),
         "error: the run has no clusterer `CAP`; it has `CKM`, `KM`\n"
     );
-    assert_eq!(refused(&["run", "--clusterer", "KM", "--trial", "3"]), "error: data `talk` has no trial 3\n");
+    assert_eq!(
+        refused(&["run", "--clusterer", "KM", "--trial", "3"]),
+        "error: the run has no trial `3`; it has `0`\n"
+    );
     folder.write("plain.toml", &pipeline("embedding = \"embedding\", truth = \"who\"", &["cri"]));
     folder.run(&["run", "plain.toml", "--out", "plain", "--quiet"], 0);
     assert_eq!(

@@ -261,9 +261,10 @@ fn what_cannot_be_learned_from_is_refused_with_what_would_do() {
             "there is no column `tags`; there are `embedding`, `labels`; --columns truth=NAME",
         ),
         (&["one.parquet", "--columns", "trial=run"], "there is no column `run`"),
+        (&["one.parquet", "--columns", "weight=w"], "there is no column `w`"),
         (
             &["one.parquet", "--columns", "labels=tags"],
-            "--columns takes embedding=NAME, truth=NAME and trial=NAME, found `labels=tags`",
+            "--columns takes embedding=NAME, truth=NAME, trial=NAME and weight=NAME, found `labels=tags`",
         ),
         (&["one.parquet", "--params", "[1]"], "--params takes a JSON object"),
         (&["one.parquet", "--composer", "bilinear"], "weights"),
@@ -302,4 +303,38 @@ fn little_data_and_constant_columns_are_fitted_with_a_word_of_warning() {
     assert!(warnings.contains("with 3 labels there are too few labels to hold some out"), "{warnings}");
     assert!(warnings.contains("there are too few unions to tell whether composition holds"), "{warnings}");
     assert!(folder.path("g.safetensors").exists());
+}
+
+#[test]
+fn examples_that_count_for_nothing_spoil_nothing() {
+    let folder = Folder::new();
+    // Nine labels in the plane and the sums of all pairs, and an example of every pair that lies elsewhere.
+    let (mut rows, mut truth, mut weights): (Vec<Vec<f32>>, Vec<Vec<u32>>, Vec<u32>) = Default::default();
+    let mut stream = Stream(11);
+    let centres: Vec<Vec<f32>> = (0..9).map(|_| stream.vector()).collect();
+    for a in 0..9u32 {
+        for b in a..9 {
+            let (left, right) = (&centres[a as usize], &centres[b as usize]);
+            let sum: Vec<f32> = left.iter().zip(right).map(|(a, b)| if b == a { *a } else { a + b }).collect();
+            let set = if a == b { vec![a] } else { vec![a, b] };
+            for weight in [1, 1, 0] {
+                let wrong = if weight == 0 { 10.0 * stream.next() } else { 0.01 * stream.next() };
+                rows.push(sum.iter().map(|value| value + wrong).collect());
+                truth.push(set.clone());
+                weights.push(weight);
+            }
+        }
+    }
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    let truth: Vec<&[u32]> = truth.iter().map(Vec::as_slice).collect();
+    let columns = vec![("embedding", embeddings(&rows)), ("labels", sets(&truth)), ("w", numbers(&weights))];
+    folder.write_parquet("a.parquet", columns);
+    let nearest = |more: &[&str]| -> f64 {
+        let args = [&["fit-composer", "a.parquet", "--out", "g.safetensors", "--json"], more].concat();
+        let judgement: Value = serde_json::from_str(&folder.run(&args, 0).0).unwrap();
+        let composers = judgement["composers"].as_array().unwrap();
+        composers.iter().find(|composer| composer["name"] == "sum").unwrap()["nearest"].as_f64().unwrap()
+    };
+    assert_eq!(nearest(&["--columns", "weight=w"]), 1.0);
+    assert!(nearest(&[]) < 1.0);
 }

@@ -173,3 +173,71 @@ fn known_sets_that_nobody_could_keep_are_refused_with_what_would_do() {
     let text = "`k` = 2 is less than the 3 singletons that seeds name; set it to at least 3";
     assert!(stderr.contains(text), "{stderr}");
 }
+
+/// The scores of a run by clusterer and metric.
+fn scores(folder: &Folder, out: &str) -> std::collections::BTreeMap<(String, String), f64> {
+    let metrics = folder.read_parquet(&format!("{out}/metrics.parquet"));
+    let names = texts(&metrics, "clusterer").into_iter().zip(texts(&metrics, "metric"));
+    let values = metrics["value"].as_primitive::<arrow_array::types::Float64Type>();
+    names.zip(values.values()).map(|((a, b), value)| ((a.to_owned(), b.to_owned()), *value)).collect()
+}
+
+#[test]
+fn what_was_told_is_not_scored() {
+    let folder = Folder::new();
+    let lists = |set: &dyn Fn(usize) -> Option<&'static [&'static str]>| -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for at in 0..60 {
+            set(at).into_iter().flatten().for_each(|name| lists.values().append_value(name));
+            lists.append(set(at).is_some());
+        }
+        Arc::new(lists.finish())
+    };
+    let rows: Vec<Vec<f32>> = (0..60).map(row).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    let write = |known: usize| {
+        // The truth of the first three, which are known, is wrong.
+        let truth = lists(&|at| Some(SETS[if at < 3 { (at + 1) % 3 } else { at % 6 }]));
+        let seeds = lists(&|at| (at < known).then_some(SETS[at % 6]));
+        folder
+            .write_parquet("d.parquet", vec![("embedding", embeddings(&rows)), ("true", truth), ("known", seeds)]);
+    };
+    let evaluators = "[[evaluator]]\nuse = \"cri\"\n\n[[evaluator]]\nuse = \"ssd\"\n";
+    let pipeline = |columns: &str| format!("{PIPELINE}\n{evaluators}").replace("seed = \"known\"", columns);
+    let acri = |out: &'static str, columns: &str| -> (Option<f64>, String) {
+        folder.write("p.toml", &pipeline(columns));
+        let mut said = String::new();
+        for clusterer in ["ckm", "kmeans"] {
+            said = folder.run(&["run", "p.toml", "--out", out, "--only", clusterer], 0).1;
+            assert!(scores(&folder, out).contains_key(&(clusterer.to_owned(), "ssd".to_owned())));
+        }
+        folder.run(&["run", "p.toml", "--out", out, "--only", "ckm"], 0);
+        (scores(&folder, out).get(&("ckm".to_owned(), "acri".to_owned())).copied(), said)
+    };
+    write(3);
+    let (score, said) = acri("out", "seed = \"known\", truth = \"true\"");
+    assert_eq!(score, Some(1.0));
+    let text = "data `d`: the 3 examples with a seed are not compared with the truth: scores are of 57";
+    assert!(said.contains(text), "{said}");
+    // What is kept of the clusters is scored anew where other sets are known.
+    assert!(acri("out", "truth = \"true\"").0.unwrap() < 1.0);
+    write(60);
+    let (score, said) = acri("all", "seed = \"known\", truth = \"true\"");
+    assert_eq!(score, None);
+    assert!(said.contains("every example has a seed, so that none is left"), "{said}");
+}
+
+#[test]
+fn a_number_that_is_selected_keeps_the_names() {
+    let folder = Folder::new();
+    write(&folder, |at| (at < 3).then(|| SETS[at].to_vec()));
+    folder.write(
+        "p.toml",
+        &PIPELINE.replace("{ k = 3, restarts = 5 }", "{ k = { select = [2, 3, 4] }, restarts = 5 }"),
+    );
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--only", "ckm"], 0);
+    let refused = "k=2 is not selected from: `k` = 2 is less than the 3 singletons that seeds name";
+    assert!(stderr.contains(refused) && stderr.contains("selected ckm on d: k=3 in 1 of 1 trials"), "{stderr}");
+    let found = names(&folder.read_parquet("out/assignments.parquet"));
+    assert!(found.iter().enumerate().all(|(at, names)| names.as_ref().unwrap() == SETS[at % 6]));
+}

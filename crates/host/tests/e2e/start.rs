@@ -116,6 +116,28 @@ fn data_without_labels_gets_evaluators_that_need_none() {
 }
 
 #[test]
+fn labels_of_some_examples_are_seeds() {
+    let folder = Folder::new();
+    let names: Vec<Option<&str>> =
+        (0..30).map(|at| ["x", "y"].get(at / 10).copied().filter(|_| at % 5 == 0)).collect();
+    let nothing: ArrayRef = Arc::new(StringArray::from(vec![None::<&str>; 30]));
+    let columns = |labels: ArrayRef| vec![("embedding", blobs()), ("label", labels)];
+    folder.write_parquet("a.parquet", columns(Arc::new(StringArray::from(names))));
+    let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
+    assert!(stdout.contains("no labels, `label` has labels of 4 of them, with 2 names"), "{stdout}");
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("seed = \"label\"") && pipeline.contains("what is known beforehand"), "{pipeline}");
+    folder.run(&["run", "pipeline.toml", "--out", "out"], 0);
+    let assignments = folder.read_parquet("out/assignments.parquet");
+    assert!(assignments.column_by_name("names").is_some(), "clusters are called by the labels");
+
+    folder.write_parquet("a.parquet", columns(nothing));
+    let (stdout, _) = folder.run(&["init", "a.parquet", "--force"], 0);
+    assert!(stdout.contains("note: the column `label` is left out: it is null in all examples"), "{stdout}");
+    folder.run(&["check", "pipeline.toml"], 0);
+}
+
+#[test]
 fn single_labels_make_a_pipeline_of_ordinary_methods() {
     let folder = Folder::new();
     let names: ArrayRef =

@@ -376,3 +376,53 @@ fn weights_reach_the_start_and_the_result() {
     let refused = gmm(2, Variant::Em, Covariance::Full).cluster(&task, &Services::none()).unwrap_err();
     assert_eq!(refused.to_string(), "all weights are 0, so there is nothing to cluster");
 }
+
+#[test]
+fn densities_are_those_of_the_memberships() {
+    let (dim, k) = (6, 3);
+    let values: Vec<f32> = examples::uniform(90, dim, 5)
+        .chunks_exact(dim)
+        .enumerate()
+        .flat_map(|(row, point)| {
+            point.iter().map(move |x| 100.0 + x + 0.4 * (row % k) as f32).collect::<Vec<f32>>()
+        })
+        .collect();
+    let task = Task::new(Embeddings::new(&values, dim));
+    for variant in [Variant::Em, Variant::Bayes] {
+        for covariance in KINDS {
+            let found = gmm(k, variant, covariance).cluster(&task, &Services::none()).unwrap();
+            found.check(&task).unwrap();
+            let Densities { sets, centres, offsets, factor_of, factors } = &found.densities;
+            assert_eq!(sets, &Sets::singletons(&[0, 1, 2]), "{variant:?} {covariance:?}");
+            for (point, memberships) in values.chunks_exact(dim).zip(found.memberships.chunks_exact(k)) {
+                let log = |at: usize| {
+                    let offsets_of = |axis: usize| f64::from(point[axis]) - f64::from(centres[at * dim + axis]);
+                    let length = Densities::factor_len(dim);
+                    let factor = &factors[factor_of[at] as usize * length..][..length];
+                    let white = (0..dim).map(|row| -> f64 {
+                        let row = (0..=row).zip(&factor[row * (row + 1) / 2..]);
+                        row.map(|(column, &value)| f64::from(value) * offsets_of(column)).sum()
+                    });
+                    offsets[at] - 0.5 * white.map(|value| value * value).sum::<f64>()
+                };
+                let logs: Vec<f64> = (0..k).map(log).collect();
+                let total: f64 = logs.iter().map(|log| log.exp()).sum();
+                for (log, &membership) in logs.iter().zip(memberships) {
+                    assert!(
+                        (log.exp() / total - f64::from(membership)).abs() < 1e-3,
+                        "{variant:?} {covariance:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn doubt_between_components_has_no_densities() {
+    let values = [0.0, 0.1, 0.2, 0.5, 0.8, 0.9, 1.0];
+    let threshold = Some(Threshold::Above(0.1));
+    let doubting = Gmm { threshold, reg_covar: 0.5, ..gmm(2, Variant::Em, Covariance::Full) };
+    let found = cluster(&values, 1, &doubting, &Services::none()).unwrap();
+    assert!(found.assignments.iter().any(|set| set.len() == 2) && found.densities == Densities::default());
+}

@@ -11,7 +11,7 @@ use super::*;
 use crate::Assignment;
 use crate::densities::Densities;
 use crate::mixture::{Mixture, Setting};
-use crate::statistics::{Data, Posterior, wide};
+use crate::statistics::{About, Data, Posterior, wide};
 
 /// log N(x; μ, C) with a dense covariance.
 fn log_normal(x: &[f64], mean: &[f64], covariance: &[f64]) -> f64 {
@@ -46,15 +46,15 @@ fn with<T>(
     let starts = Starts { model, frame: &source.frame, sample: &sample, k: params.k, degree: planted.degree };
     let known = Known::default();
     let gathered = known.gather(&rows, None, &starts, &sets).unwrap();
-    let data = Data {
-        source: &source,
+    let about = About {
+        dim: planted.dim,
         weights: None,
         others: None,
         known: &known,
-        gathered: &gathered,
         workers: &workers,
         services: &services,
     };
+    let data = Data { source: &source, gathered: &gathered, about };
     let (scatter, mean, examples) = data.scatter().unwrap();
     let setting = Setting { model, frame: &source.frame, sets: &sets, params, scatter, mean, examples };
     let mut mixture = setting.start(planted.values[..params.k * planted.dim].to_vec()).unwrap();

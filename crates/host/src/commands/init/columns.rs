@@ -26,11 +26,17 @@ const TRUTH_NAMES: [&str; 17] = [
 /// What embeddings are usually called, if several columns could be.
 const EMBEDDING_NAMES: [&str; 2] = ["embedding", "embeddings"];
 
+/// What labels are called that only some examples have. Integers of such a name are rather numbers that something was
+/// drawn with.
+const SEED_NAMES: [&str; 3] = ["seed", "seeds", "known"];
+
 /// The columns of a file that a pipeline reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub(super) embedding: String,
     pub(super) truth: Option<String>,
+    /// Labels of which some are missing.
+    pub(super) seed: Option<String>,
     pub(super) trial: Option<String>,
     pub(super) id: Option<String>,
     /// What the user should know about columns that were not chosen.
@@ -50,6 +56,7 @@ pub(super) fn choose(
     let chosen = Chosen {
         embedding: choose_embedding(described, embedding)?,
         truth: choose_truth(described, truth, &mut notes)?,
+        seed: SEED_NAMES.iter().find_map(|name| named(described, name, &[Holds::Sets, Holds::Texts])),
         trial: named(described, "trial", &[Holds::Integers]),
         id: named(described, "id", &[Holds::Integers, Holds::Texts]),
         notes: Vec::new(),
@@ -136,7 +143,10 @@ fn choose_truth(
     if let Some(usual) = TRUTH_NAMES.iter().find_map(|name| named(described, name, &kinds)) {
         return Ok(Some(usual));
     }
-    let sets: Vec<&ColumnInfo> = described.columns.iter().filter(|column| column.holds == Holds::Sets).collect();
+    let could_be = |column: &&ColumnInfo| {
+        column.holds == Holds::Sets && !SEED_NAMES.iter().any(|name| column.name.eq_ignore_ascii_case(name))
+    };
+    let sets: Vec<&ColumnInfo> = described.columns.iter().filter(could_be).collect();
     if let [only] = sets[..] {
         return Ok(Some(only.name.clone()));
     }

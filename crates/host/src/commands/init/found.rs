@@ -47,6 +47,17 @@ pub(super) struct LabelCounts {
     pub(super) empty: bool,
 }
 
+/// What labels are like that only some examples have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SeedCounts {
+    /// How many examples have one.
+    pub(super) known: usize,
+    /// Most names in a trial.
+    pub(super) names: usize,
+    /// Most members of a set.
+    pub(super) largest: usize,
+}
+
 /// Lengths of vectors: 5 % are shorter than the first, 5 % longer than the second.
 pub(super) type Lengths = (f64, f64);
 
@@ -88,6 +99,9 @@ impl Found {
             notes.push(format!(
                 "`{text}` is taken for one label; if it is several, put lists in the place of strings"
             ));
+        }
+        if let Some(column) = columns.seed.take_if(|_| data.trials.iter().all(|trial| trial.seeds.is_none())) {
+            notes.push(format!("the column `{column}` is left out: it is null in all examples"));
         }
         let seen: usize = data.trials.iter().map(Trial::size).sum();
         let rows = if several { None } else { described.rows.or((seen < limit).then_some(seen as u64)) };
@@ -146,6 +160,16 @@ impl Found {
         Some(counts)
     }
 
+    pub(super) fn seeds(&self) -> Option<SeedCounts> {
+        let seeds = || self.data.trials.iter().filter_map(|trial| trial.seeds.as_ref());
+        let sizes = || seeds().flat_map(|seeds| seeds.sets.iter()).map(<[u32]>::len).filter(|size| *size > 0);
+        Some(SeedCounts {
+            known: sizes().count(),
+            names: seeds().map(|seeds| seeds.names.len()).max()?,
+            largest: sizes().max()?,
+        })
+    }
+
     pub(super) fn lengths(&self) -> Lengths {
         let rows = self.data.trials.iter().flat_map(|trial| trial.embeddings.chunks_exact(self.data.dim.max(1)));
         let square = |row: &[f32]| row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
@@ -197,6 +221,10 @@ impl Found {
                 }
             }
         });
+        if let (Some(seeds), Some(column)) = (self.seeds(), &self.columns.seed) {
+            let names = if seeds.names == 1 { "one name".to_owned() } else { format!("{} names", seeds.names) };
+            parts.push(format!("`{column}` has labels of {} of them, with {names}", seeds.known));
+        }
         let (short, long) = self.lengths();
         parts.push(format!("most vectors are {} to {} long", number(short), number(long)));
         parts.join(", ")
@@ -221,6 +249,7 @@ fn read(
         let columns = [
             ("embedding", Some(chosen.embedding.as_str())),
             ("truth", chosen.truth.as_deref()),
+            ("seed", chosen.seed.as_deref()),
             ("trial", chosen.trial.as_deref()),
             ("id", chosen.id.as_deref()),
         ];
@@ -231,9 +260,15 @@ fn read(
             Err(error) => error,
         };
         let text = error.to_string();
+        // Labels that some examples lack are no truth to compare with, but may be what is known beforehand.
+        if text.contains("the truth is null") && chosen.seed.is_none() {
+            chosen.seed = chosen.truth.take();
+            continue;
+        }
         let wrong = [
             (&["the trial"][..], &mut chosen.trial),
             (&["the truth"], &mut chosen.truth),
+            (&["the seed", "their seeds"], &mut chosen.seed),
             (&["the id", "the same id"], &mut chosen.id),
         ];
         let about = |words: &[&str]| words.iter().any(|words| text.contains(words));

@@ -1,10 +1,12 @@
 //! The pipeline that is written: what was found, and what follows from it, each with the reason beside it.
 
-use super::found::{Found, LabelCounts, Lengths, number};
+use super::found::{Found, LabelCounts, Lengths, SeedCounts, number};
 use super::judge::Judgement;
 
 /// The number of singletons where no labels say it and something needs a number.
 const K_WITHOUT_LABELS: usize = 5;
+/// What "auto" tries.
+const AUTO: (usize, usize) = (2, 10);
 /// Halves of fewer examples say little about how many singletons there are.
 const FEW: usize = 40;
 /// Beyond this many examples methods are left out that compare all with all.
@@ -24,8 +26,10 @@ struct Facts {
     /// Singletons, and sets of up to `degree` of them.
     k: usize,
     sets: usize,
-    /// Whether the number is left to the data.
-    auto: bool,
+    /// The fewest and the most singletons that are tried, if the number is left to the data.
+    auto: Option<(usize, usize)>,
+    /// Names of labels that only some examples have.
+    names: usize,
 }
 
 impl Facts {
@@ -46,13 +50,19 @@ impl Facts {
         let fewest =
             found.iter().flat_map(|found| found.data.trials.iter().map(compflow_engine::data::Trial::size)).min();
         let at_most = |count: usize, share: usize| count.min(fewest.unwrap_or(0) / share).max(1);
+        let seeds: Vec<SeedCounts> = found.iter().filter_map(Found::seeds).collect();
+        let names = seeds.iter().map(|seeds| seeds.names).max().unwrap_or(0);
         let (degree, k, sets) = match labels {
             Some(counts) => (counts.largest.max(1), counts.classes, counts.sets),
-            None => (2, at_most(K_WITHOUT_LABELS, 6), 0),
+            None => {
+                let degree = seeds.iter().map(|seeds| seeds.largest).fold(2, usize::max);
+                (degree, at_most(K_WITHOUT_LABELS, 6).max(names), 0)
+            }
         };
         let sets = if labels.is_some() { sets } else { k + k * (k - 1) / 2 };
         let auto = labels.is_none() && fewest.is_some_and(|fewest| fewest >= FEW);
-        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1), auto }
+        let auto = auto.then(|| (names.max(AUTO.0), if names > 0 { AUTO.1.max(names + 5) } else { AUTO.1 }));
+        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1), auto, names }
     }
 }
 
@@ -96,7 +106,10 @@ pub(super) fn pipeline(found: &[Found], judgement: Option<&Judgement>) -> String
 
 fn degree(facts: &Facts) -> String {
     let reason = match (facts.labels, facts.degree) {
-        (None, _) => "The largest union that is looked for; a guess, as there are no labels".to_owned(),
+        (None, degree) if degree > 2 => {
+            format!("The largest union that is looked for: no label that is known has more than {degree} members")
+        }
+        (None, _) => "The largest union that is looked for; a guess, as not all examples have labels".to_owned(),
         (Some(_), 1) => "Every example has one label; 2 would look for unions".to_owned(),
         (Some(_), degree) => {
             format!("The largest union that is looked for: no example has more than {degree} labels")
@@ -163,12 +176,20 @@ fn data(found: &Found) -> String {
     let columns = [
         ("embedding", Some(&found.columns.embedding)),
         ("truth", found.columns.truth.as_ref()),
+        ("seed", found.columns.seed.as_ref()),
         ("trial", found.columns.trial.as_ref()),
         ("id", found.columns.id.as_ref()),
     ];
     let columns: Vec<String> =
         columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", quoted(column?)))).collect();
     let mut text = comment(&format!("Found {}.", found.facts()));
+    if let Some(column) = &found.columns.seed {
+        text += &comment(&format!(
+            "Only some examples have a label in `{column}`, so it is a `seed`, what is known beforehand: CKM, CGM and GCR keep these \
+             labels and call clusters by them, the others take no notice. Leave `seed` out to ignore them; `truth` would be labels \
+             of all examples, to compare with."
+        ));
+    }
     text += &format!(
         "[[data]]\nname    = {}\nloader  = {}\npath    = {}\ncolumns = {{ {} }}\n",
         quoted(&found.name),
@@ -193,18 +214,29 @@ fn clusterer(about: &str, name: &str, component: &str, params: &str) -> String {
 
 fn clusterers(facts: &Facts) -> String {
     let Facts { k, sets, n, degree, auto, .. } = *facts;
-    let known = if auto { "\"auto\"".to_owned() } else { k.to_string() };
+    let known = match auto {
+        Some(AUTO) => "\"auto\"".to_owned(),
+        Some((from, to)) => format!("{{ select = {{ from = {from}, to = {to} }} }}"),
+        None => k.to_string(),
+    };
+    let (from, to) = auto.unwrap_or(AUTO);
+    let least = match facts.names {
+        0 => String::new(),
+        1 => " The labels that some examples have name one of them.".to_owned(),
+        names => format!(" The labels that some examples have name {names} of them."),
+    };
+    let how = if auto == Some(AUTO) { "\"auto\"" } else { "`select`" };
     let mut text = comment(&match facts.labels {
         Some(_) => {
             format!("How many there are is known from the labels: {k} in a trial, and {sets} different sets.")
         }
-        None if auto => format!(
-            "Nobody said how many there are. \"auto\" tries 2 to 10 on halves of the data and takes what is found again best, which takes \
+        None if auto.is_some() => format!(
+            "Nobody said how many there are.{least} {how} tries {from} to {to} on halves of the data and takes what is found again best, which takes \
              two hundred times as long as once: write a number where you know it. GCR's base begins with {sets} groups, a guess: as many \
              sets as {k} things have."
         ),
         None => format!(
-            "Nobody said how many there are: {k} is a guess, with the {sets} sets of up to two of them. Try others, as in k = {{ \
+            "Nobody said how many there are.{least} {k} is a guess, with the {sets} sets of up to two of them. Try others, as in k = {{ \
              grid = [3, 4, 5, 6] }}."
         ),
     });
@@ -221,7 +253,7 @@ fn clusterers(facts: &Facts) -> String {
         if n <= MANY {
             let candidates = if n > SOME { ", candidates = 150" } else { "" };
             // Its own "auto" is a rule and takes no time.
-            let preference = if auto { known.clone() } else { format!("{{ k = {k} }}") };
+            let preference = if auto.is_some() { "\"auto\"".to_owned() } else { format!("{{ k = {k} }}") };
             let about = "Finds examples that stand for a singleton, and unions of those.";
             text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {preference}{candidates} }}"));
             let about = "Finds groups first, and then which of them lie where the union of others should.";
@@ -234,7 +266,7 @@ fn clusterers(facts: &Facts) -> String {
         }
     }
     let about = if degree > 1 { "Knows nothing of unions: every set is a cluster of its own." } else { "" };
-    let groups = if auto { known } else { sets.to_string() };
+    let groups = if auto.is_some() { "\"auto\"".to_owned() } else { sets.to_string() };
     text += &clusterer(about, "k-means", "kmeans", &format!("{{ k = {groups} }}"));
     if degree == 1 {
         text += &clusterer("", "GMM", "gmm", &format!("{{ k = {sets} }}"));

@@ -1,0 +1,272 @@
+//! The tables of a run and its record are one unit.
+//!
+//! They are written into a folder of their own, which gets the name [`COMMITTED`] by one rename when everything in it is on
+//! the disk: from then on it is what the results folder holds. What follows only puts the files where people look for them. If it
+//! is interrupted, whoever looks into the results folder finds the new files where they are, and the next run goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{DirEntry, File};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::folder::CELLS;
+use crate::error::{Error, Result};
+use crate::files::{Output, UNFINISHED, plain, sync_folder, write_new};
+
+/// Where a finished generation is until its files have their places.
+const COMMITTED: &str = ".committed";
+/// How the names of folders begin that hold one that is not finished.
+const UNCOMMITTED: &str = ".next-";
+/// The record, which is put in its place last.
+pub(crate) const RECORD: &str = "run.json";
+
+/// Files that are written and not yet seen.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    results: PathBuf,
+    folder: TempDir,
+}
+
+impl Generation {
+    /// Begins one in a results folder.
+    pub(crate) fn begin(results: &Path) -> io::Result<Self> {
+        settle(results)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(UNCOMMITTED);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        Ok(Self { results: results.to_owned(), folder: builder.tempdir_in(results)? })
+    }
+
+    /// Writes a file; returns its hash.
+    pub(crate) fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
+    ) -> io::Result<String> {
+        Ok(write_new(&self.folder.path().join(name), write)?.to_hex().to_string())
+    }
+
+    /// Makes it what the results folder holds.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        sync_folder(self.folder.path())?;
+        std::fs::rename(self.folder.path(), self.results.join(COMMITTED))?;
+        // The folder has another name now, and is not to be removed.
+        let _ = self.folder.keep();
+        sync_folder(&self.results)?;
+        settle(&self.results)
+    }
+}
+
+/// Puts the files of a finished generation where people look for them, and takes away tables of earlier ones that it lacks.
+fn settle(results: &Path) -> io::Result<()> {
+    let committed = results.join(COMMITTED);
+    let names = match std::fs::read_dir(&committed) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<BTreeSet<_>>>()?,
+    };
+    if names.contains(OsStr::new(RECORD)) {
+        let before = tables_of(&results.join(RECORD));
+        let now = tables_of(&committed.join(RECORD));
+        for name in before.difference(&now) {
+            match std::fs::remove_file(results.join(format!("{name}.parquet"))) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    let (record, tables): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == RECORD);
+    for name in tables.into_iter().chain(record) {
+        std::fs::rename(committed.join(&name), results.join(&name))?;
+    }
+    sync_folder(results)?;
+    std::fs::remove_dir(&committed)
+}
+
+/// The names of the tables that a record tells of.
+fn tables_of(record: &Path) -> BTreeSet<String> {
+    let record = std::fs::read(record).unwrap_or_default();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
+    let tables = record.get("tables").and_then(serde_json::Value::as_object);
+    // Names of our own making, and no way out of the folder.
+    let is_name = |name: &&String| name.bytes().all(|byte| byte.is_ascii_lowercase());
+    tables.into_iter().flat_map(|tables| tables.keys()).filter(is_name).cloned().collect()
+}
+
+/// A cell that was not finished after this time will not be.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes what runs that were killed have left behind. Only for who has locked the folder; parts write cells beside it.
+pub(super) fn sweep(results: &Path) {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_unfinished = |entry: &DirEntry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && entry.file_name().to_string_lossy().ends_with(UNFINISHED)
+    };
+    // What cannot be removed does no harm.
+    for entry in entries(results) {
+        if entry.file_name().to_string_lossy().starts_with(UNCOMMITTED) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        } else if is_unfinished(&entry) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    for entry in entries(&results.join(CELLS)).filter(is_unfinished) {
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > ABANDONED)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether something in a results folder is there for the time being only.
+pub(crate) fn is_passing(name: &str) -> bool {
+    name == COMMITTED || name.starts_with(UNCOMMITTED) || name.ends_with(UNFINISHED)
+}
+
+/// Where a file of a results folder is now.
+pub(crate) fn place(results: &Path, name: &str) -> PathBuf {
+    let committed = results.join(COMMITTED).join(name);
+    if committed.exists() { committed } else { results.join(name) }
+}
+
+/// The tables of a results folder, and what their content must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) folder: PathBuf,
+    /// BLAKE3 of each.
+    pub(crate) hashes: BTreeMap<String, String>,
+}
+
+impl Tables {
+    /// Whether the run has such a table.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.hashes.contains_key(name)
+    }
+
+    /// A table's file, if its content is what the run wrote, and what to call it.
+    ///
+    /// # Errors
+    /// If it is missing, or was changed or damaged since.
+    pub(crate) fn open(&self, name: &str) -> Result<(File, PathBuf)> {
+        let path = self.folder.join(format!("{name}.parquet"));
+        let Some(known) = self.hashes.get(name) else {
+            let text = "the run has no such table; has it finished?";
+            return Err(Error::request(format!("{}: {text}", path.display())));
+        };
+        let unreadable = |error: io::Error| Error::request(format!("{}: {}", path.display(), plain(&error)));
+        let mut file =
+            File::open(place(&self.folder, &format!("{name}.parquet"))).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => {
+                    let text = "is missing; run the pipeline again, finished cells are kept";
+                    Error::request(format!("{} {text}", path.display()))
+                }
+                _ => unreadable(error),
+            })?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut buffer).map_err(unreadable)? {
+                0 => break,
+                length => hasher.update(&buffer[..length]),
+            };
+        }
+        if hasher.finalize().to_hex().as_str() != known {
+            let text = "is not what the run wrote: it was damaged or changed since; run the pipeline again, finished cells are kept";
+            return Err(Error::request(format!("{} {text}", path.display())));
+        }
+        file.rewind().map_err(unreadable)?;
+        Ok((file, path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn generation(results: &Path, text: &str, names: &[&str]) -> Generation {
+        let next = Generation::begin(results).unwrap();
+        let tables: BTreeMap<&str, &str> = names.iter().map(|&name| (name, "")).collect();
+        for name in names {
+            next.write(&format!("{name}.parquet"), |file| file.write_all(text.as_bytes())).unwrap();
+        }
+        let record = serde_json::json!({ "name": text, "tables": tables });
+        next.write(RECORD, |file| write!(file, "{record}")).unwrap();
+        next
+    }
+
+    fn names(results: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(results).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn one_that_is_not_committed_leaves_nothing() {
+        let results = tempfile::tempdir().unwrap();
+        drop(generation(results.path(), "first", &["runs"]));
+        assert!(names(results.path()).is_empty());
+        let killed = generation(results.path(), "first", &["runs"]).folder.keep();
+        assert!(killed.exists() && is_passing(&names(results.path())[0]));
+        sweep(results.path());
+        assert!(names(results.path()).is_empty());
+    }
+
+    #[test]
+    fn wherever_it_is_interrupted_the_whole_of_one_generation_is_seen() {
+        let read = |results: &Path, name: &str| std::fs::read_to_string(place(results, name)).unwrap();
+        // How many files had their place before the end.
+        for moved in 0..=3 {
+            let results = tempfile::tempdir().unwrap();
+            let folder = results.path();
+            generation(folder, "first", &["metrics", "runs"]).commit().unwrap();
+            let next = generation(folder, "second", &["metrics", "runs"]);
+            std::fs::rename(next.folder.keep(), folder.join(COMMITTED)).unwrap();
+            for name in ["metrics.parquet", "runs.parquet", RECORD].iter().take(moved) {
+                std::fs::rename(folder.join(COMMITTED).join(name), folder.join(name)).unwrap();
+            }
+            for name in ["metrics.parquet", "runs.parquet"] {
+                assert_eq!(read(folder, name), "second", "{moved} of 3");
+            }
+            assert!(read(folder, RECORD).contains("second"));
+            settle(folder).unwrap();
+            assert_eq!(names(folder), ["metrics.parquet", "run.json", "runs.parquet"]);
+            assert_eq!(read(folder, "runs.parquet"), "second");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_no_longer_made_is_gone() {
+        let results = tempfile::tempdir().unwrap();
+        generation(results.path(), "first", &["memberships", "runs"]).commit().unwrap();
+        generation(results.path(), "second", &["runs"]).commit().unwrap();
+        assert_eq!(names(results.path()), ["run.json", "runs.parquet"]);
+    }
+
+    #[test]
+    fn a_changed_table_is_not_read() {
+        let results = tempfile::tempdir().unwrap();
+        let next = Generation::begin(results.path()).unwrap();
+        let hash = next.write("runs.parquet", |file| file.write_all(b"content")).unwrap();
+        next.commit().unwrap();
+        let tables =
+            Tables { folder: results.path().to_owned(), hashes: BTreeMap::from([("runs".to_owned(), hash)]) };
+        let (mut file, _) = tables.open("runs").unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "content");
+        std::fs::write(results.path().join("runs.parquet"), "cOntent").unwrap();
+        assert!(tables.open("runs").unwrap_err().to_string().contains("is not what the run wrote"));
+        std::fs::remove_file(results.path().join("runs.parquet")).unwrap();
+        assert!(tables.open("runs").unwrap_err().to_string().contains("is missing"));
+        assert!(tables.open("metrics").unwrap_err().to_string().contains("has it finished?"));
+    }
+}

@@ -1,0 +1,88 @@
+//! What parts tell others about the cells of a plan, so that nobody has to plan again to see how far they are.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::PARTS;
+use super::part::Phase;
+use crate::files::{hash_parts, write_whole};
+use crate::pipeline;
+use crate::plan::Plan;
+use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
+use crate::plugin::{State, trust};
+
+/// What the files are called that hold one.
+pub(super) const CELLS: &str = "cells";
+
+/// The cells of one phase of a plan. Everybody who plans the same writes the same.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) phase: Phase,
+    /// The key of the pipeline, which is known without planning.
+    pub(super) pipeline: String,
+    /// The version of compflow.
+    pub(super) compflow: String,
+    /// What else results depend on, by name: the content of libraries and data.
+    pub(super) libraries: BTreeMap<String, String>,
+    pub(super) data: BTreeMap<String, String>,
+    /// For every cell the keys that it may be kept under, one for each value that can be selected; the first stands for the
+    /// cell itself. None if tuning has not chosen yet.
+    pub(super) cells: Vec<Vec<String>>,
+}
+
+/// What tells plans from one another that share a folder: pipeline, components and data.
+pub(super) fn fingerprint(plan: &Plan) -> String {
+    let pipeline = pipeline::key(&plan.resolved, &plan.only);
+    let composer = plan.setting.composer.iter().map(|composer| &composer.recipe);
+    let clusterers = plan.clusterers.iter().flat_map(|planned| planned.setups()).map(|setup| &setup.recipe);
+    let recipes = composer.chain(clusterers).map(|recipe| recipe.key.as_str());
+    let data = plan.data.iter().map(|data| data.dataset.content.as_str());
+    let parts = [env!("CARGO_PKG_VERSION"), &pipeline].into_iter().chain(recipes).chain(data);
+    hash_parts(parts.map(str::as_bytes))[..16].to_owned()
+}
+
+impl Manifest {
+    /// Of the cells that settle grids, or of the experiment itself; what tuning chose may not be known yet.
+    pub(super) fn new(plan: &Plan, phase: Phase, chosen: Option<&Chosen>) -> Self {
+        let cells = match phase {
+            Phase::Tune => tuning_cells(plan),
+            Phase::Test => test_cells(plan, chosen.unwrap_or(&assume_first(plan))),
+        };
+        let keys = |cell: &Cell| {
+            let options = if cell.settled && chosen.is_none() { 0 } else { cell.variant(plan).options.len() };
+            (0..options).map(|option| Cell { option, ..*cell }.key(plan)).collect()
+        };
+        let libraries = plan.factory.registry.libraries.iter().filter_map(|file| match &file.state {
+            State::Loaded(_) => Some((trust::stem(&file.path)?.to_owned(), file.hash().ok()?.to_owned())),
+            _ => None,
+        });
+        let data = plan.data.iter().map(|data| (data.name.clone(), data.dataset.content.clone()));
+        Self {
+            phase,
+            pipeline: pipeline::key(&plan.resolved, &plan.only),
+            compflow: env!("CARGO_PKG_VERSION").to_owned(),
+            libraries: libraries.collect(),
+            data: data.collect(),
+            cells: cells.iter().map(keys).collect(),
+        }
+    }
+
+    /// Writes it beside those of other plans.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn write(&self, results: &Path, fingerprint: &str) -> io::Result<()> {
+        let json = serde_json::to_string(self)?;
+        let path = path(results, fingerprint, self.phase, CELLS);
+        std::fs::create_dir_all(results.join(PARTS))?;
+        write_whole(&path, false, |file| file.write_all(json.as_bytes()))
+    }
+}
+
+/// The file of a plan's phase that holds something.
+pub(super) fn path(results: &Path, fingerprint: &str, phase: Phase, what: &str) -> PathBuf {
+    results.join(PARTS).join(format!("{fingerprint}.{phase}.{what}.json"))
+}

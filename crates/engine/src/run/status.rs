@@ -1,0 +1,237 @@
+//! How far the parts of a run are, from the results folder alone: nothing is planned, no data is read.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::cache::{Cache, Listing};
+use super::folder::PARTS;
+use super::heartbeat::{DEAD, Heartbeat, now};
+use super::manifest::{CELLS, Manifest};
+use super::part::Phase;
+use crate::error::{Error, Result};
+use crate::pipeline::Pipeline;
+
+/// How many reasons of failures are read.
+const REASONS: usize = 3;
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// In the order in which they run; a pipeline that does not tune has one.
+    pub phases: Vec<PhaseStatus>,
+    /// How many parts are at work.
+    pub parts: usize,
+    /// Members that fell silent before their end: number, machine and process.
+    pub silent: Vec<String>,
+    /// About how many seconds are left, if the parts that are at work go on as they do.
+    pub seconds_left: Option<f64>,
+    /// What failed first and why, a few of them.
+    pub failures: Vec<String>,
+    /// What else is in the folder.
+    pub others: Vec<Others>,
+}
+
+/// How far one phase is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PhaseStatus {
+    /// Which one.
+    pub phase: Phase,
+    /// How many cells it has.
+    pub cells: usize,
+    /// How many are kept.
+    pub done: usize,
+    /// How many are being computed.
+    pub running: usize,
+    /// How many failed.
+    pub failed: usize,
+}
+
+impl PhaseStatus {
+    /// How many cells have not ended.
+    pub fn left(&self) -> usize {
+        self.cells - self.done - self.failed
+    }
+}
+
+/// Cells that are not those of the pipeline as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Others {
+    /// What they are of.
+    pub of: String,
+    /// How many of them are kept.
+    pub kept: usize,
+}
+
+/// The manifests and heartbeats of one plan.
+#[derive(Debug, Default)]
+struct Known {
+    manifests: BTreeMap<Phase, Manifest>,
+    heartbeats: Vec<Heartbeat>,
+    /// When something was last heard of it.
+    heard: f64,
+}
+
+impl Known {
+    /// The keys of its cells that are kept.
+    fn kept(&self, listing: &Listing) -> HashSet<&String> {
+        let keys = self.manifests.values().flat_map(|manifest| manifest.cells.iter().flatten());
+        keys.filter(|key| listing.kept.contains(*key)).collect()
+    }
+}
+
+impl Status {
+    /// Looks into a results folder.
+    ///
+    /// # Errors
+    /// If no part of the pipeline has begun there.
+    pub fn read(pipeline: &Pipeline, out: &Path) -> Result<Self> {
+        let (cache, key) = (Cache::peek(out), pipeline.key());
+        let (listing, known) = (cache.listing(), known(out));
+        let is_ours = |known: &&Known| known.manifests.values().any(|manifest| manifest.pipeline == key);
+        let ours = known.iter().filter(is_ours).max_by(|left, right| left.heard.total_cmp(&right.heard));
+        let Some(ours) = ours else {
+            let what = match known.is_empty() && listing.kept.is_empty() {
+                true => String::new(),
+                false => format!(
+                    ", only {} of other pipelines, of this one as it was, or of runs in one piece",
+                    counted(listing.kept.len())
+                ),
+            };
+            return Err(Error::request(format!(
+                "no part of the pipeline `{}` has begun in {}{what}; see `compflow run --part`",
+                pipeline.name(),
+                out.display()
+            )));
+        };
+        let time = now();
+        let alive = |beat: &&Heartbeat| !beat.ended && time - beat.heard < DEAD;
+        let working: Vec<&Heartbeat> = ours.heartbeats.iter().filter(alive).collect();
+        let phases: Vec<PhaseStatus> = ours
+            .manifests
+            .values()
+            .filter(|manifest| manifest.phase == Phase::Test || !manifest.cells.is_empty())
+            .map(|manifest| phase_status(manifest, &listing, &working))
+            .collect();
+        let left: usize = phases.iter().map(PhaseStatus::left).sum();
+        let pace: f64 =
+            working.iter().map(|beat| beat.computed as f64 / (beat.heard - beat.started).max(1e-3)).sum();
+        let silent = ours.heartbeats.iter().filter(|beat| left > 0 && !beat.ended && !alive(beat));
+        Ok(Self {
+            parts: working.len(),
+            silent: silent
+                .map(|beat| {
+                    format!("{} of phase {} ({}, process {})", beat.part, beat.phase, beat.host, beat.process)
+                })
+                .collect(),
+            seconds_left: (left == 0 || pace > 0.0).then(|| left as f64 / pace.max(f64::MIN_POSITIVE)),
+            failures: ours
+                .manifests
+                .values()
+                .flat_map(|manifest| &manifest.cells)
+                .filter_map(|keys| keys.first().filter(|key| listing.failed.contains(*key)))
+                .filter_map(|key| cache.failure(key))
+                .take(REASONS)
+                .map(|failure| format!("{}: {}", failure.about, failure.error))
+                .collect(),
+            others: others(&known, ours, &listing),
+            phases,
+        })
+    }
+}
+
+fn phase_status(manifest: &Manifest, listing: &Listing, working: &[&Heartbeat]) -> PhaseStatus {
+    let (mut done, mut failed) = (0, 0);
+    for keys in &manifest.cells {
+        if keys.first().is_some_and(|key| listing.failed.contains(key)) {
+            failed += 1;
+        } else if keys.iter().any(|key| listing.kept.contains(key)) {
+            done += 1;
+        }
+    }
+    let phase = manifest.phase;
+    let running: usize = working.iter().filter(|beat| beat.phase == phase).map(|beat| beat.running()).sum();
+    let cells = manifest.cells.len();
+    PhaseStatus { phase, cells, done, failed, running: running.min(cells - done - failed) }
+}
+
+/// What the folder holds of others, and in what they differ.
+fn others(known: &[Known], ours: &Known, listing: &Listing) -> Vec<Others> {
+    let mut counts: BTreeMap<String, HashSet<&String>> = BTreeMap::new();
+    let mine = ours.kept(listing);
+    let mut claimed = mine.clone();
+    for other in known.iter().filter(|other| !std::ptr::eq(*other, ours)) {
+        let keys = other.kept(listing);
+        claimed.extend(&keys);
+        let differs: HashSet<&String> = keys.difference(&mine).copied().collect();
+        if let Some(difference) = difference(other, ours).filter(|_| !differs.is_empty()) {
+            counts.entry(difference).or_default().extend(differs);
+        }
+    }
+    let mut others: Vec<Others> = counts.into_iter().map(|(of, keys)| Others { of, kept: keys.len() }).collect();
+    let unclaimed = listing.kept.iter().filter(|key| !claimed.contains(key)).count();
+    if unclaimed > 0 {
+        others.push(Others { of: "runs in one piece, or other points of grids".to_owned(), kept: unclaimed });
+    }
+    others
+}
+
+/// In what a plan differs from ours.
+fn difference(other: &Known, ours: &Known) -> Option<String> {
+    let (other, ours) = (other.manifests.values().next()?, ours.manifests.values().next()?);
+    if other.pipeline != ours.pipeline {
+        return Some("another pipeline, or this one as it was".to_owned());
+    }
+    if other.compflow != ours.compflow {
+        return Some(format!("compflow {}, and ours is {}", other.compflow, ours.compflow));
+    }
+    let changed = |theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>| {
+        let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
+        let names = names.into_iter().filter(|name| theirs.get(*name) != ours.get(*name));
+        names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    let libraries = changed(&other.libraries, &ours.libraries);
+    let data = changed(&other.data, &ours.data);
+    Some(match (libraries.is_empty(), data.is_empty()) {
+        (false, true) => format!("other versions of the libraries {libraries}"),
+        (true, false) => format!("other content of the data {data}"),
+        (false, false) => {
+            format!("other versions of the libraries {libraries} and other content of the data {data}")
+        }
+        (true, true) => "other files that components read".to_owned(),
+    })
+}
+
+/// All that parts have told, plan by plan.
+fn known(out: &Path) -> Vec<Known> {
+    let mut plans: BTreeMap<String, Known> = BTreeMap::new();
+    for entry in std::fs::read_dir(out.join(PARTS)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
+        let Some((fingerprint, rest)) = name.split_once('.') else { continue };
+        let known = plans.entry(fingerprint.to_owned()).or_default();
+        let written = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let written = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        known.heard = known.heard.max(written.map_or(0.0, |time| time.as_secs_f64()));
+        if rest.ends_with(CELLS) {
+            let manifest: Option<Manifest> = parsed(&entry.path());
+            known.manifests.extend(manifest.map(|manifest| (manifest.phase, manifest)));
+        } else {
+            known.heartbeats.extend(parsed::<Heartbeat>(&entry.path()));
+        }
+    }
+    for known in plans.values_mut() {
+        known.heartbeats.sort_by_key(|beat| (beat.phase, beat.part.of, beat.part.number));
+    }
+    plans.into_values().collect()
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+fn counted(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}

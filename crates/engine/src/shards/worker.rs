@@ -1,0 +1,326 @@
+//! Somebody who takes part: answers what examples add up to, drives the clusterer, labels examples.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use compflow_api::{
+    BATCH_ROWS, Clusterer, Composer, Embeddings, Flags, Fold, ForeignClusterer, ForeignComposer, ForeignLoader,
+    Kind, LoadRequest, Loader, Partial, Rows, Services, Sets, StreamTask, Table, Task,
+};
+
+use super::job::Job;
+use super::layout::{Layout, Shard, batches};
+use super::model::Model;
+use super::read::Reader;
+use crate::assign::table::{table, write};
+use crate::assign::{Assigner, Cell};
+use crate::cancel::Cancel;
+use crate::data::survey::missing_column;
+use crate::error::{Error, Result};
+use crate::files::{Staged, display, plain};
+use crate::observer::{Observer, Progress};
+use crate::plan::Resources;
+use crate::plan::resources::{cores, memory_budget};
+use crate::plugin::Registry;
+use crate::plugin::factory::Factory;
+use crate::plugin::services::ComponentHost;
+use crate::run::canonical::canonical;
+
+/// Has a pass done: every shard's [`Worker::partial`] for a state, by whoever has it.
+pub trait Map: Sync {
+    /// What came of the shards, in any order.
+    ///
+    /// # Errors
+    /// Why one of them cannot be had.
+    fn map(&self, state: &[u8], shards: &[Shard]) -> Result<Vec<Vec<u8>>>;
+}
+
+impl<F: Fn(&[u8], &[Shard]) -> Result<Vec<Vec<u8>>> + Sync> Map for F {
+    fn map(&self, state: &[u8], shards: &[Shard]) -> Result<Vec<Vec<u8>>> {
+        self(state, shards)
+    }
+}
+
+/// Somebody who takes part in a job.
+pub struct Worker {
+    job: Job,
+    factory: Factory,
+    clusterer: ForeignClusterer,
+    composer: Option<ForeignComposer>,
+    threads: usize,
+}
+
+impl Worker {
+    /// Makes the components of a job. Of the resources, jobs do not matter.
+    ///
+    /// # Errors
+    /// If one is not there, refuses its parameters, or cannot cluster examples that are elsewhere.
+    pub fn new(
+        job: Job,
+        registry: &Registry,
+        resources: Resources,
+        observer: &Arc<dyn Observer>,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let memory = resources.memory.unwrap_or_else(memory_budget);
+        let factory = Factory::new(registry, &job.folder, observer, cancel, memory);
+        let make =
+            |kind, used: &super::Used| factory.create(kind, &used.name, &used.params.to_string(), &used.name);
+        let name = &job.clusterer.name;
+        let about = |error: compflow_api::Error| Error::from(error.context(format!("clusterer `{name}`")));
+        let made = make(Kind::Clusterer, &job.clusterer).map_err(about)?;
+        if !made.instance.flags()?.contains(Flags::HAS_PARTIAL) {
+            let able = registry.entries().filter(|entry| entry.component.flags().contains(Flags::HAS_PARTIAL));
+            let able: Vec<String> = able.map(|entry| format!("`{}`", entry.component.name)).collect();
+            return Err(Error::request(format!(
+                "`{name}` must see all examples and cannot cluster shards; {} can",
+                able.join(", ")
+            )));
+        }
+        let clusterer = ForeignClusterer::try_from(made.instance)?;
+        let composer = match &job.composer {
+            None => None,
+            Some(used) => Some(ForeignComposer::try_from(make(Kind::Composer, used)?.instance)?),
+        };
+        if job.degree == 0 {
+            return Err(Error::request("the degree is at least 1"));
+        }
+        let threads = resources.threads.unwrap_or_else(cores);
+        Ok(Self { job, factory, clusterer, composer, threads })
+    }
+
+    /// What is to be done.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Counts the rows of files, which are read as if they were one, and cuts them into about so many shards.
+    ///
+    /// # Errors
+    /// If a file cannot be read, its rows cannot be counted without reading them, or embeddings differ in length.
+    pub fn layout(&self, files: &[PathBuf], shards: usize) -> Result<Layout> {
+        let Job { loader: used, embedding, .. } = &self.job;
+        let created = self.factory.create(Kind::Loader, &used.name, &used.params.to_string(), &used.name)?;
+        let loader = ForeignLoader::try_from(created.instance)?;
+        let host = ComponentHost::new(&self.factory, &used.name);
+        let services = Services { host: &host, memory: self.factory.memory, ..Services::none() };
+        let (mut counted, mut first): (Vec<(PathBuf, u64)>, Option<(usize, &PathBuf)>) = (Vec::new(), None);
+        for file in files {
+            let asked = [("embedding", embedding.as_str())];
+            let path = std::path::absolute(file).map_err(|error| Error::request(plain(&error)))?;
+            let request = LoadRequest { path: Some(&path), columns: &asked };
+            let described = loader.describe(&request, &services);
+            let described = described.map_err(|error| missing_column(error, &asked, &display(file), |_| None))?;
+            let said = described.and_then(|described| Some((described.rows?, described.dim)));
+            let Some((rows, dim)) = said else {
+                return Err(Error::request(format!(
+                    "{}: `{}` cannot say how many rows there are without reading them, and shards must know",
+                    display(file),
+                    used.name
+                )));
+            };
+            if let Some(dim) = dim.filter(|_| rows > 0) {
+                let (known, of) = *first.get_or_insert((dim, file));
+                if dim != known {
+                    return Err(Error::data(format!(
+                        "{} has embeddings of length {dim}, and {} of length {known}",
+                        display(file),
+                        display(of)
+                    )));
+                }
+            }
+            counted.push((path, rows));
+        }
+        let (dim, _) = first.ok_or_else(|| Error::data("there are no examples in these files"))?;
+        if let Some(made_for) =
+            self.composer.as_ref().and_then(ForeignComposer::dim).filter(|wanted| *wanted != dim)
+        {
+            return Err(Error::data(format!(
+                "the files have embeddings of length {dim}, and the composer is made for {made_for}"
+            )));
+        }
+        Layout::new(&counted, dim, shards)
+    }
+
+    /// What the examples of a shard add up to for a state, as bytes that [`merge`] puts together with those of others.
+    ///
+    /// # Errors
+    /// If they cannot be read or have changed, with the name of the file; or what the clusterer says.
+    pub fn partial(&self, state: &[u8], shard: &Shard, dim: usize) -> Result<Vec<u8>> {
+        let host = ComponentHost::new(&self.factory, &self.job.clusterer.name);
+        let services = self.services(&host);
+        let reader = Reader { job: &self.job, factory: &self.factory, dim, threads: self.threads };
+        let (mut fold, mut first) = (Fold::new(), shard.first);
+        reader.batches(shard, |values| {
+            let batch = Embeddings::new(&values, dim);
+            let partial = self.clusterer.partial(state, first, batch, &services)?;
+            fold.push(first / BATCH_ROWS as u64, partial)?;
+            first += batch.len() as u64;
+            Ok(())
+        })?;
+        encode(&fold)
+    }
+
+    /// Clusters all examples; every pass over them is one call of `map`.
+    ///
+    /// # Errors
+    /// Those of `map` and of the clusterer.
+    pub fn fit(&self, layout: &Layout, map: &dyn Map) -> Result<Model> {
+        let name = &self.job.clusterer.name;
+        let host = ComponentHost::new(&self.factory, name).with_progress();
+        let services = self.services(&host);
+        let columns = Table::new();
+        let task = StreamTask {
+            rows: &Elsewhere { layout, map },
+            space: self.job.space,
+            degree: self.job.degree,
+            composer: self.composer.as_ref().map(|composer| composer as &dyn Composer),
+            truth: None,
+            preferences: None,
+            weights: None,
+            seeds: None,
+            columns: &columns,
+        };
+        let found = self.clusterer.cluster_stream(&task, &services)?;
+        let (job, rows, dim) = (self.job.clone(), layout.rows, layout.dim);
+        Ok(Model { job, rows, dim, clustering: canonical(found, 0) })
+    }
+
+    /// Gives the examples of a shard to the clusters of a model, and writes a row for each as `compflow assign` does.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the table cannot be written.
+    pub fn assign(&self, model: &Model, shard: &Shard, out: &Path) -> Result<u64> {
+        let assigner = self.assigner(model)?;
+        let reader = Reader { job: &self.job, factory: &self.factory, dim: model.dim, threads: self.threads };
+        let progress = self.factory.observer.work("assigning");
+        let unwritable =
+            |error: std::io::Error| Error::run(format!("{} cannot be written: {}", out.display(), plain(&error)));
+        let mut done = Err(Error::run("nothing was written"));
+        let staged = Staged::write(out, true, |file| {
+            done = self.assign_to(&assigner, reader, shard, &*progress, |parts| write(file, parts));
+            if done.is_ok() { Ok(()) } else { Err(std::io::Error::other("given up")) }
+        });
+        match (staged, done) {
+            (Ok(staged), done) => staged.commit().map_err(unwritable).and(done),
+            // Why it was given up says more.
+            (Err(_), Err(error)) => Err(error),
+            (Err(error), Ok(_)) => Err(unwritable(error)),
+        }
+    }
+
+    /// Reads in a thread of its own, so that the table can be written part by part.
+    fn assign_to(
+        &self,
+        assigner: &Assigner,
+        reader: Reader<'_>,
+        shard: &Shard,
+        progress: &dyn Progress,
+        write: impl FnOnce(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<()>,
+    ) -> Result<u64> {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::sync_channel(2);
+            scope.spawn(move || {
+                let read = reader
+                    .each_piece(shard, true, &mut |rows| sender.send(Ok(rows)).map_err(|_| Error::Interrupted));
+                if let Err(error) = read {
+                    // Nobody listens any more if this fails, and that is why.
+                    let _ = sender.send(Err(error));
+                }
+            });
+            let mut done = 0;
+            let mut parts = receiver.into_iter().map(|rows| {
+                if self.factory.cancel.requested() {
+                    return Err(Error::Interrupted);
+                }
+                let rows: super::read::Rows = rows?;
+                let assigned = assigner.assign(Embeddings::new(&rows.values, assigner.dim()))?;
+                done += assigned.len() as u64;
+                progress.advance(done, shard.rows());
+                let ids = rows.ids.ok_or_else(|| Error::data("examples have no identifiers"))?;
+                table(vec![("id".to_owned(), ids)], &assigned)
+            });
+            write(&mut parts)?;
+            drop(parts);
+            Ok(done)
+        })
+    }
+
+    /// What gives examples to the clusters of a model.
+    ///
+    /// # Errors
+    /// If the model says nothing that examples could be given to.
+    pub fn assigner(&self, model: &Model) -> Result<Assigner> {
+        let Model { job, dim, clustering, .. } = model;
+        let name = job.clusterer.name.clone();
+        let cell = Cell { data: "shards".to_owned(), trial: 0, clusterer: name };
+        let degree = if self.composer.is_some() { job.degree } else { 1 };
+        let host = ComponentHost::new(&self.factory, "composing");
+        let services = self.services(&host);
+        let composer = self.composer.as_ref().map(|composer| composer as &dyn Composer);
+        let compose = |rows: Embeddings<'_>, sets: &Sets| {
+            let task = Task { space: job.space, composer, ..Task::new(rows) };
+            Ok(task.compose_sets(rows, sets, &services)?)
+        };
+        Assigner::of(clustering, cell, job.space, *dim, degree, self.factory.memory, compose)
+    }
+
+    fn services<'a>(&self, host: &'a ComponentHost<'a>) -> Services<'a> {
+        Services { host, seed: self.job.seed, threads: self.threads, memory: self.factory.memory }
+    }
+}
+
+/// Puts what came of several shards together, as what would have come of one with all of their examples.
+///
+/// # Errors
+/// If a shard is there twice, or the bytes are none of ours.
+pub fn merge<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>> {
+    let folds = parts.into_iter().map(decode).collect::<Result<Vec<Fold>>>()?;
+    encode(&Fold::merge(folds)?)
+}
+
+fn encode(fold: &Fold) -> Result<Vec<u8>> {
+    postcard::to_stdvec(fold).map_err(|error| Error::run(format!("sums cannot be encoded: {error}")))
+}
+
+fn decode(bytes: &[u8]) -> Result<Fold> {
+    postcard::from_bytes(bytes).map_err(|_| Error::run("what came of a shard is damaged, or of another version"))
+}
+
+/// Examples that others have.
+struct Elsewhere<'a> {
+    layout: &'a Layout,
+    map: &'a dyn Map,
+}
+
+impl Rows for Elsewhere<'_> {
+    fn len(&self) -> usize {
+        self.layout.rows as usize
+    }
+
+    fn dim(&self) -> usize {
+        self.layout.dim
+    }
+
+    fn pass(&self, _each: &mut dyn FnMut(Embeddings<'_>) -> compflow_api::Result<()>) -> compflow_api::Result<()> {
+        Err(compflow_api::Error::new("the examples are elsewhere and cannot be read here"))
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn reduce(&self, state: &[u8]) -> compflow_api::Result<Partial> {
+        let found = self.map.map(state, &self.layout.shards).map_err(Error::into_component)?;
+        let folds = found.iter().map(|bytes| decode(bytes)).collect::<Result<Vec<Fold>>>();
+        Fold::merge(folds.map_err(Error::into_component)?)?.finish(batches(self.layout.rows))
+    }
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("job", &self.job).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+//! `compflow slurm`: job scripts that run a pipeline in parts: an array that tunes, one that tests, and a job that writes the
+//! tables, each waiting for the one before it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use compflow_engine::files::{plain, write_whole};
+use compflow_engine::run::{Phase, Workload};
+
+use super::{prepare, print, results_folder};
+use crate::cli::{PipelineArgs, SlurmArgs};
+use crate::failure::Failure;
+use crate::terminal::{Terminal, interrupt, to_stderr};
+
+/// How long a job is meant to take: long against starting one, short against what is lost if it is killed.
+const MINUTES: f64 = 10.0;
+/// How many jobs there are if nothing says how long a cell takes.
+const UNMEASURED: usize = 100;
+/// What Slurm allows if nobody has changed it: numbers in an array are below this.
+const MAX_ARRAY_SIZE: u32 = 1001;
+
+/// Runs the command.
+///
+/// # Errors
+/// If the pipeline is wrong, a script cannot be written, or Slurm refuses it.
+pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure> {
+    let cancel = interrupt::listen()?;
+    let plan = prepare(plugins, &args.pipeline, &Terminal::shared(false), &cancel)?;
+    let out = results_folder(&args.pipeline, &plan);
+    let workloads = plan.workloads(&out)?;
+    let folder = out.join("slurm");
+    let unwritable =
+        |error: &std::io::Error| Failure::run(format!("cannot write to {}: {}", folder.display(), plain(error)));
+    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&error))?;
+    let folder = folder.canonicalize().map_err(|error| unwritable(&error))?;
+    let writer = Writer { args, name: plan.name(), folder: &folder, command: command(plugins, args, &out)? };
+    let largest = args.max_array_size.or_else(max_array_size).unwrap_or(MAX_ARRAY_SIZE) as usize - 1;
+    let mut jobs = Vec::new();
+    for workload in workloads.iter().filter(|workload| workload.to_compute > 0) {
+        let parts = parts(workload, args, largest);
+        let script = writer.array(workload.phase, parts);
+        writer.write(&format!("{}.sbatch", workload.phase), &script)?;
+        to_stderr(&described(workload, parts));
+        jobs.push(workload.phase.to_string());
+    }
+    writer.write("assemble.sbatch", &writer.assembly())?;
+    jobs.push("assemble".to_owned());
+    let submit = writer.write("submit.sh", &submission(&jobs))?;
+    if !args.submit {
+        return print(&format!("sh {}\n", quoted(&submit.display().to_string())));
+    }
+    let status = Command::new("sh").arg(&submit).status();
+    match status.map(|status| status.code()) {
+        Ok(Some(0)) => Ok(0),
+        Ok(_) => {
+            Err(Failure::run(format!("Slurm did not take the jobs; the scripts are in {}", folder.display())))
+        }
+        Err(error) => Err(Failure::run(format!("cannot run {}: {}", submit.display(), plain(&error)))),
+    }
+}
+
+/// How many parts a phase is divided into: as many as take minutes each, within what arrays allow.
+fn parts(workload: &Workload, args: &SlurmArgs, largest: usize) -> usize {
+    let seconds = 60.0 * args.time.as_ref().map_or(MINUTES, |time| (time.minutes / 2.0).min(MINUTES));
+    let parts = match (args.cells_per_job, workload.seconds) {
+        (Some(cells), _) => workload.to_compute.div_ceil(cells as usize),
+        (None, Some(each)) => {
+            let total = each * workload.to_compute as f64 / f64::from(at_once(args));
+            (total / seconds).ceil() as usize
+        }
+        (None, None) => UNMEASURED,
+    };
+    parts.clamp(1, largest.min(workload.to_compute).max(1))
+}
+
+/// How many cells of a job run at the same time.
+fn at_once(args: &SlurmArgs) -> u32 {
+    let threads = args.pipeline.threads.unwrap_or(1);
+    args.pipeline.jobs.unwrap_or((args.cpus / threads).max(1))
+}
+
+fn described(workload: &Workload, parts: usize) -> String {
+    let Workload { phase, cells, to_compute, seconds } = workload;
+    let kept = if to_compute < cells { format!(" of {cells}, the others being kept") } else { String::new() };
+    let pace = match seconds {
+        Some(seconds) => format!("about {seconds:.2} s a cell going by those that are kept"),
+        None => "no cell is kept that says how long one takes; see --cells-per-job".to_owned(),
+    };
+    let jobs = if parts == 1 { "job" } else { "jobs" };
+    format!("phase {phase}: {to_compute} cells{kept}, in {parts} {jobs}; {pace}")
+}
+
+/// What the cluster at hand says.
+fn max_array_size() -> Option<u32> {
+    let output = Command::new("scontrol").args(["show", "config"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.lines().find(|line| line.starts_with("MaxArraySize"))?;
+    line.split('=').nth(1)?.trim().parse().ok().filter(|size| *size > 1)
+}
+
+/// `compflow … run FILE …` with everything that was given, for another machine with the same folders.
+fn command(plugins: &[PathBuf], args: &SlurmArgs, out: &Path) -> Result<String, Failure> {
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).map_err(|error| Failure::run(plain(&error)))?;
+        Ok::<String, Failure>(path.display().to_string())
+    };
+    let this = std::env::current_exe().map_err(|error| Failure::run(plain(&error)))?;
+    let PipelineArgs { file, set, only, memory, .. } = &args.pipeline;
+    let mut words = vec![this.display().to_string()];
+    for folder in plugins {
+        words.extend(["--plugins".to_owned(), absolute(folder)?]);
+    }
+    words.extend(["run".to_owned(), absolute(file)?, "--out".to_owned(), absolute(out)?]);
+    set.iter().for_each(|set| words.extend(["--set".to_owned(), set.clone()]));
+    only.iter().for_each(|only| words.extend(["--only".to_owned(), only.clone()]));
+    words.extend(["--jobs".to_owned(), at_once(args).to_string()]);
+    let threads = args.pipeline.threads.unwrap_or((args.cpus / at_once(args)).max(1));
+    words.extend(["--threads".to_owned(), threads.to_string()]);
+    if let Some(bytes) = memory.or(args.mem.map(|bytes| bytes / 4 * 3)) {
+        words.extend(["--memory".to_owned(), bytes.to_string()]);
+    }
+    words.extend(args.strict.then(|| "--strict".to_owned()));
+    Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Writes the scripts.
+struct Writer<'a> {
+    args: &'a SlurmArgs,
+    name: &'a str,
+    folder: &'a Path,
+    command: String,
+}
+
+impl Writer<'_> {
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.folder.join(name);
+        write_whole(&path, false, |file| file.write_all(text.as_bytes()))
+            .map_err(|error| Failure::run(format!("cannot write {}: {}", path.display(), plain(&error))))?;
+        Ok(path)
+    }
+
+    /// What both kinds of jobs ask for.
+    fn head(&self, what: &str, log: &str) -> String {
+        let Self { args, name, folder, .. } = self;
+        // Slurm takes a job's name as it is, and % in a path for something else.
+        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
+        let log = folder.join(log).display().to_string().replace(' ', "\\ ");
+        let mut options = vec![
+            format!("--job-name={name}-{what}"),
+            format!("--output={log}"),
+            "--open-mode=append".to_owned(),
+            format!("--cpus-per-task={}", args.cpus),
+        ];
+        options.extend(args.time.as_ref().map(|time| format!("--time={}", time.text)));
+        options.extend(args.mem.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
+        options.extend(args.partition.as_ref().map(|partition| format!("--partition={partition}")));
+        options.extend(args.sbatch.iter().cloned());
+        let lines = options.iter().map(|option| format!("#SBATCH {option}\n"));
+        format!("#!/bin/bash\n{}", lines.collect::<String>())
+    }
+
+    /// An array of parts.
+    fn array(&self, phase: Phase, parts: usize) -> String {
+        let limit = self.args.at_once.map_or_else(String::new, |limit| format!("%{limit}"));
+        let head = self.head(&phase.to_string(), &format!("{phase}-%A_%a.log"));
+        let command = &self.command;
+        format!(
+            r#"{head}#SBATCH --array=1-{parts}{limit}
+#SBATCH --requeue
+{command} --quiet --part "$SLURM_ARRAY_TASK_ID/{parts}" --phase {phase}
+code=$?
+# Somebody killed it. Cells that it finished are kept, so it goes back into the queue, three times at most.
+if [ "$code" -eq 137 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt 3 ]; then
+    scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}" && sleep 60
+fi
+exit "$code"
+"#
+        )
+    }
+
+    /// The job that writes the tables.
+    fn assembly(&self) -> String {
+        format!("{}{} --quiet\n", self.head("assemble", "assemble-%j.log"), self.command)
+    }
+}
+
+/// Submits the jobs, each to begin when the one before it has ended well.
+fn submission(jobs: &[String]) -> String {
+    let mut text =
+        "#!/bin/sh\n# Hands the jobs to Slurm; each begins when the one before it has ended well.\nset -e\n"
+            .to_owned();
+    text += "cd \"$(dirname \"$0\")\"\n";
+    let mut before: Option<&String> = None;
+    for job in jobs {
+        let waits = before.map_or_else(String::new, |before| {
+            format!(" --dependency=afterok:\"${before}\" --kill-on-invalid-dep=yes")
+        });
+        // On several clusters sbatch prints the cluster behind the number.
+        text += &format!(
+            "{job}=$(sbatch --parsable{waits} \"$@\" {job}.sbatch)\n{job}=${{{job}%%;*}}\necho \"{job} ${job}\"\n"
+        );
+        before = Some(job);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("results/n150"), "results/n150");
+        assert_eq!(quoted("clusterer.KM.name=it's"), r"'clusterer.KM.name=it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn every_job_waits_for_the_one_before_it() {
+        let text = submission(&["tune".to_owned(), "test".to_owned(), "assemble".to_owned()]);
+        assert!(text.contains("test=$(sbatch --parsable --dependency=afterok:\"$tune\" --kill"), "{text}");
+        assert!(text.contains("assemble=$(sbatch --parsable --dependency=afterok:\"$test\" --kill"), "{text}");
+        assert_eq!(text.matches("--dependency").count(), 2);
+    }
+}

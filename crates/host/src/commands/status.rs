@@ -1,0 +1,83 @@
+//! `compflow status`: how far the parts of a run are.
+
+use compflow_engine::Pipeline;
+use compflow_engine::pipeline::Options;
+use compflow_engine::run::{Phase, PhaseStatus, Status};
+
+use super::{folder_of, print, variables, write};
+use crate::cli::StatusArgs;
+use crate::failure::Failure;
+use crate::output::{Grid, table};
+
+/// Runs the command.
+///
+/// # Errors
+/// If the pipeline cannot be read, or none of its parts has begun.
+pub(crate) fn run(args: &StatusArgs) -> Result<i32, Failure> {
+    let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
+    let pipeline = Pipeline::load(&args.file, &options)?;
+    let status = Status::read(&pipeline, &folder_of(args.out.as_ref(), pipeline.name()))?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::run(error.to_string()))?;
+        return write(&format!("{json}\n"));
+    }
+    print(&describe(&status))
+}
+
+fn describe(status: &Status) -> String {
+    let rows = status.phases.iter().map(|phase| {
+        let PhaseStatus { phase: name, cells, done, running, failed } = phase;
+        let name = match name {
+            Phase::Tune => "tuning",
+            Phase::Test => "test",
+        };
+        vec![name.to_owned(), cells.to_string(), done.to_string(), running.to_string(), failed.to_string()]
+    });
+    let header = ["phase", "cells", "done", "running", "failed"].map(str::to_owned).to_vec();
+    let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: true };
+    let mut text = table::render(&grid);
+    let left: usize = status.phases.iter().map(PhaseStatus::left).sum();
+    let at_work = match status.parts {
+        0 => "no part is at work".to_owned(),
+        1 => "1 part is at work".to_owned(),
+        parts => format!("{parts} parts are at work"),
+    };
+    text += &match (left, status.seconds_left) {
+        (0, _) => "all cells have ended: a run without --part writes the tables\n".to_owned(),
+        (_, Some(seconds)) => format!("{at_work}, about {} left\n", duration(seconds)),
+        (_, None) => format!("{at_work}, {left} cells are left\n"),
+    };
+    for part in &status.silent {
+        text += &format!("part {part} has fallen silent: if it was killed, run it again\n");
+    }
+    for failure in &status.failures {
+        text += &format!("failed: {failure}\n");
+    }
+    for other in &status.others {
+        let cells = if other.kept == 1 { "cell" } else { "cells" };
+        text += &format!("also in the folder, and not used: {} {cells} of {}\n", other.kept, other.of);
+    }
+    text
+}
+
+/// A time in the two largest units that it fills.
+fn duration(seconds: f64) -> String {
+    let seconds = seconds.ceil() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86400, seconds % 86400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_two_units() {
+        let shown = [0.2, 59.0, 61.0, 3600.0, 100_000.0].map(duration);
+        assert_eq!(shown, ["1 s", "59 s", "1 min 1 s", "1 h 0 min", "1 d 3 h"]);
+    }
+}

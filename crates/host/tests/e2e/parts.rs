@@ -1,0 +1,291 @@
+//! A run in parts: as many processes as one likes, one results folder, and the tables of a run in one piece.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+
+use crate::common::{Folder, SMALL, executable, finished, libraries, read_parquet};
+
+/// Tunes one clusterer, selects for another, and has a point of a grid that fails.
+const TUNED: &str = r#"
+name = "tuned"
+seed = 3
+
+[[data]]
+name = "val"
+role = "tune"
+loader = "synthetic"
+params = { n = 45, dim = 4, k = 3, noise = 0.05, trials = 3, seed = 1 }
+
+[[data]]
+name = "made"
+loader = "synthetic"
+params = { n = 45, dim = 4, k = 3, noise = 0.05, trials = 3, seed = 2 }
+
+[[clusterer]]
+name = "KM"
+use = "kmeans"
+params = { k = { grid = [2, 3, 6, 99] }, restarts = 3 }
+
+[[clusterer]]
+name = "selects"
+use = "kmeans"
+params = { k = { select = [2, 6, 30] }, restarts = 2 }
+
+[[evaluator]]
+use = "cri"
+
+[tune]
+data = "val"
+metric = "acri"
+"#;
+
+/// The table of cells without what differs from one computation to the next.
+fn comparable(out: &Path) -> RecordBatch {
+    let table = read_parquet(&out.join("runs.parquet"));
+    let schema = table.schema();
+    let differs = |at: &usize| ["seconds", "peak_bytes"].contains(&schema.field(*at).name().as_str());
+    let kept: Vec<usize> = (0..schema.fields().len()).filter(|at| !differs(at)).collect();
+    table.project(&kept).unwrap()
+}
+
+fn assert_same_tables(folder: &Folder, left: &str, right: &str) {
+    assert_same(&folder.path(left), &folder.path(right));
+}
+
+fn assert_same(left: &Path, right: &Path) {
+    assert_eq!(comparable(left), comparable(right));
+    for table in ["metrics", "summary", "assignments", "clusters", "selection"] {
+        let bytes = |out: &Path| std::fs::read(out.join(format!("{table}.parquet"))).ok();
+        assert!(bytes(left) == bytes(right), "{table} differs");
+        assert!(bytes(left).is_some() || table == "selection", "{table} is missing");
+    }
+}
+
+/// For scripts that run parts elsewhere.
+#[test]
+#[ignore = "compares the two results folders in COMPFLOW_COMPARE=LEFT:RIGHT"]
+fn two_folders_hold_the_same() {
+    let folders = std::env::var("COMPFLOW_COMPARE").unwrap();
+    let (left, right) = folders.split_once(':').unwrap();
+    assert_same(Path::new(left), Path::new(right));
+}
+
+/// Runs all parts at the same time.
+fn run_parts(folder: &Folder, of: usize, more: &[&str]) -> Vec<(String, String)> {
+    let children = (1..=of).map(|number| {
+        let part = format!("{number}/{of}");
+        let args = [&["run", "pipeline.toml", "--out", "parts", "--jobs", "1", "--part", &part], more].concat();
+        folder.compflow(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let children: Vec<_> = children.collect();
+    children.into_iter().map(|child| finished(child.wait_with_output().unwrap(), 0)).collect()
+}
+
+#[test]
+fn parts_at_the_same_time_and_a_run_that_assembles_them_give_the_tables_of_one_run() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", TUNED);
+    let (single, _) = folder.run(&["run", "pipeline.toml", "--out", "single", "--quiet"], 1);
+    for (phase, last) in [("tune", "run them again to test"), ("test", "writes the tables")] {
+        for (stdout, stderr) in run_parts(&folder, 3, &[]) {
+            assert_eq!(stdout, "");
+            let line = stderr.lines().last().unwrap();
+            assert!(line.contains(&format!("of phase {phase}:")) && line.ends_with(last), "{stderr}");
+        }
+        assert!(!folder.path("parts/runs.parquet").exists() && !folder.path("parts/run.json").exists());
+    }
+    let (status, _) = folder.run(&["status", "pipeline.toml", "--out", "parts"], 0);
+    assert!(
+        status.contains("all cells have ended") && status.contains("failed: val trial 0 KM k=99: "),
+        "{status}"
+    );
+    let cells = std::fs::read_dir(folder.path("parts/cells")).unwrap().count();
+    let (assembled, _) = folder.run(&["run", "pipeline.toml", "--out", "parts", "--quiet"], 1);
+    assert_eq!(
+        std::fs::read_dir(folder.path("parts/cells")).unwrap().count(),
+        cells,
+        "nothing was computed again"
+    );
+    assert_eq!(assembled, single);
+    assert_same_tables(&folder, "single", "parts");
+}
+
+#[test]
+fn more_parts_than_cells_or_one_are_as_good() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    folder.run(&["run", "pipeline.toml", "--out", "single"], 0);
+    for of in [1, 5] {
+        run_parts(&folder, of, &["--fresh"]);
+        folder.run(&["run", "pipeline.toml", "--out", "parts"], 0);
+        assert_same_tables(&folder, "single", "parts");
+    }
+}
+
+#[test]
+fn a_part_knows_its_phase() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", TUNED);
+    let run = |more: &[&str], code| {
+        let part = ["run", "pipeline.toml", "--out", "out", "--part"];
+        folder.run(&[&part[..], more].concat(), code).1
+    };
+    let early = run(&["1/2", "--phase", "test"], 2);
+    assert_eq!(
+        early,
+        "error: tuning has not ended: 12 of 12 cells are missing; run all parts with --phase tune first\n"
+    );
+    assert!(run(&["1/2", "--fresh"], 2).contains("say --phase tune or test"));
+    assert!(run(&["1/2"], 0).contains("part 1/2 of phase tune: 6 cells"));
+    // Half of the tuning is missing, so the same part has nothing more to do yet.
+    assert!(run(&["1/2"], 0).contains("part 1/2 of phase tune: 6 cells, 5 of them kept from before, 1 failed"));
+    assert!(run(&["2/2"], 0).contains("part 2/2 of phase tune: 6 cells"));
+    assert!(run(&["1/2"], 0).contains("part 1/2 of phase test: 3 cells"));
+    folder.write("pipeline.toml", SMALL);
+    let part = ["run", "pipeline.toml", "--out", "small", "--part", "1/2", "--phase", "tune"];
+    let (_, stderr) = folder.run(&part, 2);
+    assert_eq!(stderr, "error: nothing is tuned: there is no `[tune]`, or no grid\n");
+}
+
+#[test]
+fn a_part_that_is_not_there_is_refused() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    for (part, says) in [
+        ("9/8", "there is no part 9 of 8: parts are numbered from 1 to 8"),
+        ("0/8", "there is no part 0 of 8"),
+        ("1/0", "there must be at least one part"),
+        ("two", "expected a part of all parts, such as 2/8"),
+    ] {
+        let (_, stderr) = folder.run(&["run", "pipeline.toml", "--part", part], 2);
+        assert!(stderr.contains(says), "{stderr}");
+    }
+    let (_, stderr) = folder.run(&["run", "pipeline.toml", "--part", "1/2", "--format", "csv"], 2);
+    assert!(stderr.contains("cannot be used with"), "{stderr}");
+    folder.run(&["run", "pipeline.toml", "--phase", "tune"], 2);
+    assert!(!folder.path("results").exists());
+}
+
+#[test]
+fn a_killed_part_runs_again_and_does_only_what_is_missing() {
+    let folder = Folder::new();
+    folder.add_faulty();
+    let slow = SMALL.replace("trials = 3", "trials = 12").replace("use = \"kmeans\"", "use = \"faulty\"");
+    folder.write("slow.toml", &slow.replace("k = 6, restarts = 3", "fault = \"none\", takes = 100"));
+    let part = |number: &'static str| {
+        ["--plugins", "faulty", "run", "slow.toml", "--out", "parts", "--jobs", "1", "--part", number]
+    };
+    let mut killed = folder.compflow(&part("1/2")).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while std::fs::read_dir(folder.path("parts/cells")).map_or(0, Iterator::count) < 2 {
+        assert!(started.elapsed() < Duration::from_secs(60), "no cell was kept");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (status, _) = folder.run(&["status", "slow.toml", "--out", "parts"], 0);
+    assert!(status.contains("1 part is at work"), "{status}");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let (_, stderr) = folder.run(&part("1/2"), 0);
+    assert!(stderr.contains("6 cells, ") && !stderr.contains(" 0 of them kept"), "{stderr}");
+    folder.run(&part("2/2"), 0);
+    let whole = |out: &'static str| ["--plugins", "faulty", "run", "slow.toml", "--jobs", "2", "--out", out];
+    folder.run(&whole("parts"), 0);
+    folder.run(&whole("single"), 0);
+    assert_same_tables(&folder, "single", "parts");
+}
+
+#[test]
+fn status_counts_says_what_else_is_there_and_needs_no_data() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    let status = |code| folder.run(&["status", "pipeline.toml", "--out", "out"], code);
+    let (_, stderr) = status(2);
+    assert_eq!(stderr, "error: no part of the pipeline `small` has begun in out; see `compflow run --part`\n");
+    folder.run(&["run", "pipeline.toml", "--out", "out", "--part", "1/2"], 0);
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let phase = serde_json::json!({ "phase": "test", "cells": 3, "done": 2, "running": 0, "failed": 0 });
+    assert_eq!(json["phases"], serde_json::json!([phase]));
+    assert_eq!((&json["parts"], &json["others"]), (&serde_json::json!(0), &serde_json::json!([])));
+    // Another seed is another pipeline, and its cells are other cells.
+    let other = ["run", "pipeline.toml", "--out", "out", "--part", "1/1", "--set", "seed=4"];
+    folder.run(&other, 0);
+    let (stdout, _) = status(0);
+    assert!(stdout.contains("no part is at work, 1 cells are left"), "{stdout}");
+    let also = "also in the folder, and not used: 3 cells of another pipeline, or this one as it was\n";
+    assert!(stdout.ends_with(also), "{stdout}");
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--set", "seed=4"], 0);
+    assert!(stdout.contains("all cells have ended"), "{stdout}");
+}
+
+#[test]
+fn status_names_the_library_whose_version_differs() {
+    let folder = Folder::new();
+    folder.add_faulty();
+    let pipeline = SMALL.replace("use = \"kmeans\"", "use = \"faulty\"").replace("k = 6, restarts = 3", "");
+    folder.write("pipeline.toml", &pipeline);
+    let part = ["--plugins", "faulty", "run", "pipeline.toml", "--out", "out", "--part", "1/1"];
+    folder.run(&part, 0);
+    // Bytes behind the end of a library change its content and nothing else.
+    let library = std::fs::read_dir(folder.path("faulty")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&library).unwrap();
+    bytes.extend(b"another version");
+    std::fs::remove_file(&library).unwrap();
+    std::fs::write(&library, bytes).unwrap();
+    folder.run(&part, 0);
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out"], 0);
+    let also = "and not used: 3 cells of other versions of the libraries `faulty`\n";
+    assert!(stdout.contains("all cells have ended") && stdout.ends_with(also), "{stdout}");
+}
+
+/// Runs the tasks of an array as Slurm would, one after the other.
+fn run_array(folder: &Folder, script: &str) -> usize {
+    let text = std::fs::read_to_string(folder.path(script)).unwrap();
+    let array = text.lines().find_map(|line| line.strip_prefix("#SBATCH --array=1-")).unwrap();
+    let tasks: usize = array.split('%').next().unwrap().parse().unwrap();
+    for task in 1..=tasks {
+        let mut shell = std::process::Command::new("bash");
+        shell.arg(folder.path(script)).env("COMPFLOW_PLUGIN_PATH", libraries());
+        finished(shell.env("SLURM_ARRAY_TASK_ID", task.to_string()).output().unwrap(), 0);
+    }
+    tasks
+}
+
+#[test]
+fn the_scripts_for_slurm_run_everything() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", &TUNED.replace("6, 99", "6"));
+    folder.run(&["run", "pipeline.toml", "--out", "single"], 0);
+    let slurm = ["slurm", "pipeline.toml", "--out", "parts", "--time", "2:00:00", "--mem", "2GB"];
+    let more = ["--partition", "lab", "--cells-per-job", "2", "--at-once", "3", "--sbatch=--account=it"];
+    let (stdout, stderr) = folder.run(&[&slurm[..], &more].concat(), 0);
+    assert!(stdout.ends_with("parts/slurm/submit.sh\n"), "{stdout}");
+    assert!(stderr.contains("phase tune: 9 cells, in 5 jobs; no cell is kept"), "{stderr}");
+    let text = std::fs::read_to_string(folder.path("parts/slurm/tune.sbatch")).unwrap();
+    for option in ["--array=1-5%3", "--time=2:00:00", "--mem=1953125K", "--partition=lab", "--account=it"] {
+        assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
+    }
+    assert!(text.contains(&executable().display().to_string()), "{text}");
+    assert_eq!(run_array(&folder, "parts/slurm/tune.sbatch"), 5);
+    assert_eq!(run_array(&folder, "parts/slurm/test.sbatch"), 3);
+    let mut assembly = std::process::Command::new("bash");
+    assembly.arg(folder.path("parts/slurm/assemble.sbatch")).env("COMPFLOW_PLUGIN_PATH", libraries());
+    finished(assembly.output().unwrap(), 0);
+    assert_same_tables(&folder, "single", "parts");
+    // Now that it is known how long cells take, none of the jobs would take minutes.
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--out", "parts", "--set", "seed=5"], 0);
+    assert!(stderr.contains("phase test: 6 cells, in 6 jobs"), "{stderr}");
+    folder.run(&["run", "pipeline.toml", "--out", "parts", "--set", "seed=5", "--part", "1/3"], 0);
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--out", "parts", "--set", "seed=5"], 0);
+    assert!(stderr.contains("phase tune: 6 cells of 9, the others being kept, in 1 job; about 0.0"), "{stderr}");
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--out", "new", "--max-array-size", "4"], 0);
+    assert!(
+        stderr.contains("phase tune: 9 cells, in 3 jobs"),
+        "an array of 4 numbers its tasks from 1 to 3: {stderr}"
+    );
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--time", "soon"], 2);
+    assert!(stderr.contains("expected a time as sbatch takes it"), "{stderr}");
+}
