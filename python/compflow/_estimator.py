@@ -404,6 +404,8 @@ def seed_of(random_state) -> int:
 
 def plain(value):
     """A parameter as JSON has it."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, os.PathLike):
