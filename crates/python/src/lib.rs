@@ -42,7 +42,9 @@ mod _engine {
     #[pymodule_export]
     use crate::scores::{score, sets_of_arrow};
     #[pymodule_export]
-    use crate::shards::{shard_assign, shard_assigner, shard_facts, shard_fit, shard_layout, shard_partial, shard_seed};
+    use crate::shards::{
+        shard_assign, shard_assigner, shard_facts, shard_fit, shard_layout, shard_partial, shard_seed,
+    };
     #[pymodule_export]
     use crate::table::{Table, read_table};
     #[pymodule_export]

@@ -50,8 +50,7 @@ pub(crate) fn shard_layout<'py>(
     files: Vec<PathBuf>,
     shards: usize,
 ) -> PyResult<(u64, usize, Vec<Bound<'py, PyBytes>>)> {
-    let Layout { rows, dim, shards } =
-        py.detach(|| worker(job, 1)?.layout(&files, shards).map_err(raised))?;
+    let Layout { rows, dim, shards } = py.detach(|| worker(job, 1)?.layout(&files, shards).map_err(raised))?;
     Ok((rows, dim, shards.iter().map(|shard| PyBytes::new(py, &shard.to_bytes())).collect()))
 }
 
@@ -95,11 +94,13 @@ pub(crate) fn shard_fit<'py>(
         let pass = |state: &[u8], _: &[Shard]| {
             let found = call(|py| map.bind(py).call1((PyBytes::new(py, state),))?.extract::<Vec<Vec<u8>>>());
             // An interpreter that ends takes no more calls.
-            found.unwrap_or_else(|| Err(PyErr::new::<pyo3::exceptions::PyKeyboardInterrupt, _>(()))).map_err(|error| {
-                let text = error.to_string();
-                *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Error::data(text)
-            })
+            found.unwrap_or_else(|| Err(PyErr::new::<pyo3::exceptions::PyKeyboardInterrupt, _>(()))).map_err(
+                |error| {
+                    let text = error.to_string();
+                    *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    Error::Data(text)
+                },
+            )
         };
         driver.fit(&layout, &pass).map(|model| model.to_bytes())
     });
@@ -119,7 +120,8 @@ pub(crate) fn shard_assign(
     threads: usize,
 ) -> PyResult<u64> {
     py.detach(|| {
-        let (model, shard) = (Model::from_bytes(model).map_err(raised)?, Shard::from_bytes(shard).map_err(raised)?);
+        let (model, shard) =
+            (Model::from_bytes(model).map_err(raised)?, Shard::from_bytes(shard).map_err(raised)?);
         worker(&model.job.to_bytes(), threads)?.assign(&model, &shard, &out).map_err(raised)
     })
 }
