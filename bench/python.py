@@ -42,8 +42,7 @@ def peer(X: np.ndarray) -> float:
         for step in range(1, STEPS + 1):
             centres, nearest, _ = assign(m)
             counts = np.bincount(nearest, minlength=len(centres))
-            sums = np.zeros_like(centres)
-            np.add.at(sums, nearest, X)
+            sums = (nearest == np.arange(len(centres))[:, None]).astype(np.float32) @ X
             grad = 2 * (counts[:, None] * centres - sums)
             moved, pairs = grad[:K].copy(), grad[K:]
             larger = m[left] >= m[right]

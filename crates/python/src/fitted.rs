@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::builder::{Float32Builder, ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, Int64Array, UInt32Array};
@@ -22,6 +22,9 @@ use crate::run::variables;
 use crate::table::{Table, of_columns};
 use crate::watch::Watch;
 use crate::work::work;
+
+/// What the machine has: small fits would spend more time looking it up than on anything else.
+static MACHINE: OnceLock<Resources> = OnceLock::new();
 
 /// What a clusterer found.
 #[pyclass(frozen, module = "compflow._engine")]
@@ -63,7 +66,9 @@ pub(crate) fn fit(
 ) -> PyResult<Fitted> {
     let pipeline = Arc::new(pipeline(json, &folder)?);
     let registry = py.detach(registry)?;
-    let resources = Resources { jobs: Some(1), threads, memory };
+    let machine = MACHINE.get_or_init(|| Resources { jobs: Some(1), ..Resources::default() }.settled());
+    let resources =
+        Resources { jobs: Some(1), threads: threads.or(machine.threads), memory: memory.or(machine.memory) };
     let planned = pipeline.clone();
     let fitted = work(py, &Watch::new(false), listener.as_ref(), move |observer, cancel| {
         planned.plan(&registry, &resources, observer, cancel)?.fit(observer, cancel)

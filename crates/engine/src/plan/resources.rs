@@ -12,6 +12,16 @@ pub struct Resources {
 }
 
 impl Resources {
+    /// All that is not given is what the machine has now, so that nobody looks it up again.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        Self {
+            jobs: Some(self.jobs()),
+            threads: Some(self.threads.unwrap_or_else(cores)),
+            memory: Some(self.memory()),
+        }
+    }
+
     pub(super) fn jobs(&self) -> usize {
         self.jobs.unwrap_or_else(cores)
     }
