@@ -14,7 +14,7 @@ import os
 from functools import partial as bound
 from pathlib import Path
 
-from . import _composers, _engine
+from . import _composers, _engine, _folders  # noqa: F401  (the folders to search)
 
 #: Names of files end so, and this reads them.
 LOADERS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".npy": "npy"}
