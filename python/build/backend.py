@@ -14,7 +14,6 @@ from maturin import (  # noqa: F401  (what a build backend has)
     build_sdist,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
-    prepare_metadata_for_build_wheel,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +32,12 @@ def collect() -> None:
     shutil.copy2(target / "release" / "compflow", scripts)
     for plugin in (target / "release").glob("libcompflow_*.so"):
         shutil.copy2(plugin, libraries)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """What is said of the wheel; maturin wants the folder to be there."""
+    DATA.mkdir(parents=True, exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

@@ -143,6 +143,64 @@ class Clusterer(Estimator):
         self._read(fitted, listener)
         return self
 
+    def fit_shards(self, paths, map=None, *, column="embedding", id=None, loader=None, shards=None):
+        """Finds clusters in files of any size, which are never read into memory as a whole.
+
+        `paths` are files or patterns, read as if they were one; `column` has the embeddings. Every pass over them is one call of
+        `map(function, shards)`: that of a Dask client, of an executor of `concurrent.futures`, of joblib, mpi4py or Ray, or Python's
+        own. The model is the same bit by bit, whoever does the work, and that of a run with `stream = true`. `labels_` and `sets_`
+        are not known afterwards: `assign_shards` writes them to files. For `CKM` and `CGM`.
+        """
+        from . import _shards
+
+        listener = Listener(f"{self._component}", bool(self.verbose))
+        try:
+            model = _shards.fit(
+                self, DATA, paths, map, column=column, id=id, loader=loader, shards=shards, listener=listener
+            )
+        except Exception as error:
+            raise_from_composer(error, None)
+        finally:
+            listener.close()
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        self._fit = _shards.ShardFit(model, self.threads)
+        self._read_model(_engine.shard_facts(model), listener, 4)
+        return self
+
+    def assign_shards(self, paths, out, map=None, *, shards=None) -> list[Path]:
+        """Labels the examples of files, in tables such as `compflow assign` writes: one for each shard, in the folder `out`.
+
+        For a model of `fit_shards`, whose columns are read; `map` is as there.
+        """
+        from . import _shards
+
+        fit = self._fitted()
+        if not isinstance(fit, _shards.ShardFit):
+            raise ValueError("this model was fitted to examples in memory; `fit_shards` fits it to files")
+        return _shards.assign(fit.model, paths, out, map, shards=shards, threads=self.threads)
+
+    def _read_model(self, facts: dict, listener: Listener, level: int) -> None:
+        """What is known of clusters without their examples."""
+        self.n_features_in_ = facts["shape"][1]
+        self.n_iter_ = facts["iterations"]
+        self.converged_ = facts["converged"]
+        self.objective_ = facts["objective"]
+        self.trace_ = facts["trace"]
+        self.n_singletons_ = facts["singletons"]
+        self.resolved_ = {name: json.loads(value) for name, value in facts["resolved"]}
+        self.scalars_ = dict(facts["scalars"])
+        if len(facts["singleton_numbers"]):
+            vectors = np.full((self.n_singletons_, self.n_features_in_), np.nan, np.float32)
+            vectors[facts["singleton_numbers"]] = facts["singleton_vectors"]
+            self.singletons_ = vectors
+        said = facts.get("warnings") or [text for level, text in listener.lines if level >= 30]
+        for text in said:
+            warnings.warn(text, ConvergenceWarning if not self.converged_ else UserWarning, stacklevel=level)
+        if not self.converged_ and not said:
+            text = f"{type(self).__name__} did not converge in {self.n_iter_} iterations"
+            warnings.warn(text, ConvergenceWarning, stacklevel=level)
+
     def _pipeline(self, examples: _engine.Data) -> tuple[dict, object]:
         composer, held = _composers.described(getattr(self, "composer", None) if self.degree > 1 else None)
         pipeline = self._settings(composer)
@@ -182,30 +240,13 @@ class Clusterer(Estimator):
     def _read(self, fitted: _engine.Fitted, listener: Listener) -> None:
         facts = fitted.facts()
         self.labels_ = fitted.labels()
-        self.n_features_in_ = facts["shape"][1]
-        self.n_iter_ = facts["iterations"]
-        self.converged_ = facts["converged"]
-        self.objective_ = facts["objective"]
-        self.trace_ = facts["trace"]
-        self.n_singletons_ = facts["singletons"]
         self.params_ = json.loads(facts["params"])
-        self.resolved_ = {name: json.loads(value) for name, value in facts["resolved"]}
-        self.scalars_ = dict(facts["scalars"])
         self.names_ = facts["names"]
         self.seconds_ = facts["seconds"]
         self.selection_ = json.loads(facts["selection"])
         if len(facts["distances"]):
             self.distances_ = facts["distances"]
-        if len(facts["singleton_numbers"]):
-            vectors = np.full((self.n_singletons_, self.n_features_in_), np.nan, np.float32)
-            vectors[facts["singleton_numbers"]] = facts["singleton_vectors"]
-            self.singletons_ = vectors
-        said = facts["warnings"] or [text for level, text in listener.lines if level >= 30]
-        for text in said:
-            warnings.warn(text, ConvergenceWarning if not self.converged_ else UserWarning, stacklevel=4)
-        if not self.converged_ and not said:
-            text = f"{type(self).__name__} did not converge in {self.n_iter_} iterations"
-            warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        self._read_model(facts, listener, 6)
 
     # -- what was found
 
@@ -327,21 +368,25 @@ class Clusterer(Estimator):
     def __getstate__(self) -> dict:
         state = dict(vars(self))
         fit = state.pop("_fit", None)
-        if fit is not None:
+        if isinstance(fit, _Fit):
             state["_fit"] = (fit.fitted.to_bytes(), fit.pipeline)
+        elif fit is not None:
+            state["_fit"] = fit
         return state
 
     def __setstate__(self, state: dict) -> None:
         state = dict(state)
         fit = state.pop("_fit", None)
         vars(self).update(state)
-        if fit is not None:
+        if isinstance(fit, tuple):
             kept, pipeline = fit
             pipeline, held = dict(pipeline), None
             if pipeline.get("composer", {}).get("use") == "python":
                 pipeline["composer"], held = _composers.described(self.composer)
             fitted = _engine.Fitted.from_bytes(kept, json.dumps(pipeline), os.getcwd(), threads=self.threads)
             self._fit = _Fit(fitted, pipeline, held)
+        elif fit is not None:
+            self._fit = fit
 
 
 def seed_of(random_state) -> int:
@@ -359,6 +404,8 @@ def seed_of(random_state) -> int:
 
 def plain(value):
     """A parameter as JSON has it."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, os.PathLike):

@@ -64,6 +64,7 @@ mod cancel;
 mod error;
 pub mod files;
 mod observer;
+mod parallel;
 mod problem;
 
 pub mod assign;

@@ -152,40 +152,51 @@ pub fn identify(
     cost: impl Fn(usize, &[u32]) -> f64,
 ) -> Vec<Option<u32>> {
     let missing: Vec<usize> = (0..settled.len()).filter(|&name| settled[name].is_none()).collect();
-    let total = |of: &[Option<u32>]| -> f64 {
-        let of_set = |set: &[u32]| -> Option<Vec<u32>> {
-            let mut members: Vec<u32> = set.iter().map(|&name| of[name as usize]).collect::<Option<_>>()?;
+    let mut sets_of: Vec<Vec<usize>> = vec![Vec::new(); settled.len()];
+    for (at, set) in known.iter().enumerate() {
+        set.iter().for_each(|&name| sets_of[name as usize].push(at));
+    }
+    // A set with a name that stands for nothing costs nothing.
+    let cost_of = |at: usize, of: &[Option<u32>]| -> f64 {
+        let members: Option<Vec<u32>> = known[at].iter().map(|&name| of[name as usize]).collect();
+        members.map_or(0.0, |mut members| {
             members.sort_unstable();
-            Some(members)
-        };
-        known.iter().enumerate().filter_map(|(at, set)| Some(cost(at, &of_set(set)?))).sum()
+            cost(at, &members)
+        })
     };
     let mut best = (f64::INFINITY, settled.to_vec());
     for order in 0..ORDERS.min(free.len()) {
         let mut of = settled.to_vec();
         let given = free.iter().cycle().skip(order * free.len() / ORDERS.min(free.len())).take(free.len());
         missing.iter().zip(given).for_each(|(&name, &singleton)| of[name] = Some(singleton));
-        let mut least = total(&of);
         loop {
-            let mut next = None;
+            let costs: Vec<f64> = (0..known.len()).map(|at| cost_of(at, &of)).collect();
+            let total: f64 = costs.iter().sum();
+            if total < best.0 {
+                best = (total, of.clone());
+            }
+            // What is less by rounding alone would go on for ever.
+            let (mut least, mut next) = (-1e-9 * total, None);
             for (&name, &singleton) in missing.iter().flat_map(|name| free.iter().map(move |free| (name, free))) {
+                let other = missing.iter().copied().find(|&other| of[other] == Some(singleton));
                 let mut tried = of.clone();
-                if let Some(other) = missing.iter().copied().find(|&other| of[other] == Some(singleton)) {
+                if let Some(other) = other {
                     tried[other] = of[name];
                 }
                 tried[name] = Some(singleton);
-                let costs = total(&tried);
-                if costs < least {
-                    (least, next) = (costs, Some(tried));
+                // Only sets with either of the two cost anything else.
+                let others = other.into_iter().flat_map(|other| &sets_of[other]);
+                let others = others.filter(|at| !known[**at].contains(&(name as u32)));
+                let changed = sets_of[name].iter().chain(others);
+                let change = changed.map(|&at| cost_of(at, &tried) - costs[at]).sum::<f64>();
+                if change < least {
+                    (least, next) = (change, Some(tried));
                 }
             }
             match next {
                 Some(next) => of = next,
                 None => break,
             }
-        }
-        if least < best.0 {
-            best = (least, of);
         }
     }
     best.1

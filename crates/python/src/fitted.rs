@@ -40,7 +40,7 @@ pub(crate) fn flat<'py>(py: Python<'py>, sets: &Sets) -> Flat<'py> {
     (PyArray1::from_iter(py, offsets), PyArray1::from_iter(py, values))
 }
 
-fn rows<'py>(py: Python<'py>, values: &[f32], dim: usize) -> PyResult<Bound<'py, PyArray2<f32>>> {
+pub(crate) fn rows<'py>(py: Python<'py>, values: &[f32], dim: usize) -> PyResult<Bound<'py, PyArray2<f32>>> {
     PyArray1::from_slice(py, values).reshape([values.len() / dim.max(1), dim])
 }
 

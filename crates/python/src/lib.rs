@@ -17,6 +17,7 @@ mod memory;
 mod registry;
 mod run;
 mod scores;
+mod shards;
 mod table;
 mod watch;
 mod work;
@@ -40,6 +41,10 @@ mod _engine {
     use crate::run::run;
     #[pymodule_export]
     use crate::scores::{score, sets_of_arrow};
+    #[pymodule_export]
+    use crate::shards::{
+        shard_assign, shard_assigner, shard_facts, shard_fit, shard_layout, shard_partial, shard_seed,
+    };
     #[pymodule_export]
     use crate::table::{Table, read_table};
     #[pymodule_export]

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::data::joined;
 use crate::error::{said, wrong};
+use crate::fitted;
 use crate::lend;
 use crate::registry::registry;
 use crate::watch::Watch;
@@ -78,10 +79,7 @@ pub(crate) fn score(
 
 /// The sets of an Arrow column of lists, or of single values: where each ends, and the members as numbers from 0.
 #[pyfunction]
-pub(crate) fn sets_of_arrow<'py>(
-    py: Python<'py>,
-    object: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+pub(crate) fn sets_of_arrow<'py>(py: Python<'py>, object: &Bound<'py, PyAny>) -> PyResult<fitted::Flat<'py>> {
     let mut column = joined(&lend::arrays(object)?)?;
     if let Some(table) = column.as_struct_opt() {
         let &[only] = &table.columns() else {

@@ -178,7 +178,7 @@ pub(crate) enum Judge {
     /// Vectors to compare with, and how many.
     Nearest(Vectors, usize),
     /// Densities of so many sets.
-    Likeliest(Densities, Assignment, usize),
+    Likeliest(Box<Densities>, Assignment, usize),
 }
 
 impl Judge {
@@ -187,7 +187,7 @@ impl Judge {
         if assignment == Assignment::Hard && mixture.outliers.is_none() {
             return Ok(Self::Nearest(linear(mixture, dim), sets));
         }
-        Ok(Self::Likeliest(Densities::new(mixture, dim)?, assignment, sets))
+        Ok(Self::Likeliest(Box::new(Densities::new(mixture, dim)?), assignment, sets))
     }
 }
 

@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use compflow_api::{Embeddings, ForeignLoader, Kind, LoadRequest, Loader, Services};
 use compflow_kernels::workers::Workers;
 
-use super::assigner::Assigner;
+use super::assigner::{Assigner, NOTHING};
 use super::table::{COLUMNS, identifiers, row_numbers, table, write};
 use crate::data::dataset::{FURTHER, Width};
 use crate::data::source::{DataSource, named};
@@ -259,7 +259,7 @@ impl<'a> Work<'a, '_> {
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         assigned.choices.iter().for_each(|choice| *counts.entry(choice.set).or_default() += 1);
         let sets = self.assigner.sets();
-        let named = |set: u32| sets.iter().nth(set as usize).map_or_else(Vec::new, <[u32]>::to_vec);
+        let named = |set: u32| if set == NOTHING { Vec::new() } else { sets[set as usize].to_vec() };
         let counts = counts.into_iter().map(|(set, count)| (named(set), count)).collect();
         Ok((table(columns, &assigned)?, counts))
     }

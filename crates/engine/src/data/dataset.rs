@@ -73,6 +73,14 @@ pub enum Ids {
 }
 
 impl Ids {
+    /// All of them as texts.
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            Self::Numbers(ids) => ids.iter().map(ToString::to_string).collect(),
+            Self::Texts(ids) => ids.clone(),
+        }
+    }
+
     /// One of them, for people.
     pub(crate) fn shown(&self, at: usize) -> String {
         match self {
@@ -649,9 +657,7 @@ impl Labels {
         first_row: usize,
     ) -> Result<()> {
         if let Some(row) = (0..column.len()).find(|&row| column.is_null(row)) {
-            // Whoever has labels of some examples only has another way.
-            let help = if what == "truth" { "; labels that only some examples have go under `seed`" } else { "" };
-            return Err(Error::data(format!("row {}: the {what} is null{help}", first_row + row)));
+            return Err(Error::data(format!("row {}: the {what} is null", first_row + row)));
         }
         let (values, lengths) = list_parts(column).unwrap_or_else(|| (column.clone(), vec![1; column.len()]));
         // A true set may be empty: "none of them". An identifier is one value, which no list is.

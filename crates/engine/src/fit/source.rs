@@ -112,7 +112,13 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
     }
     let has_trials = source.columns.iter().any(|(name, _)| name == TRIAL);
     source.probe_all(factory, |key| Some(format!("--columns {key}=NAME")))?;
-    Ok((source.read(Keep::Matrix, factory, threads, factory.memory)?, has_trials))
+    let dataset = source.read(Keep::Matrix, factory, threads, factory.memory).map_err(|error| match error {
+        Error::Data(text) if text.contains("the truth is null") => Error::data(format!(
+            "{text}; leave out examples without labels, and give those that are of nothing an empty list"
+        )),
+        other => other,
+    })?;
+    Ok((dataset, has_trials))
 }
 
 /// Where the labels of an npy file are if nobody says: beside it.

@@ -22,9 +22,10 @@ pub(crate) fn options(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> 
     let mut selections = Vec::new();
     let before = problems.len();
     find(params, &mut Vec::new(), &mut selections, problems);
-    let combinations = selections.iter().map(|(_, values)| values.len()).product::<usize>();
-    if combinations > MOST {
-        let text = format!("{combinations} combinations to select from are more than {MOST}");
+    let combinations =
+        selections.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
+    if combinations.is_none_or(|combinations| combinations > MOST) {
+        let text = format!("the combinations to select from are more than {MOST}");
         problems.push(Problem::new(&params.origin, text));
     }
     if problems.len() > before {

@@ -59,7 +59,13 @@ pub(super) fn load(
             }
             Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
             Err(error) => {
-                problems.push(Problem::new(data_place(data), error.to_string()));
+                let problem = Problem::new(data_place(data), error.to_string());
+                problems.push(match problem.text.contains("the truth is null") {
+                    true => {
+                        problem.help("labels that only some examples have are named by `seed`, not by `truth`")
+                    }
+                    false => problem,
+                });
             }
         }
         progress.advance(at as u64 + 1, total as u64);

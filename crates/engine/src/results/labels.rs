@@ -59,7 +59,8 @@ impl Labels {
                             described.names()
                         )));
                     }
-                    columns.extend(found);
+                    // Who names a column twice means it once.
+                    columns.extend(found.into_iter().filter(|name| !columns.contains(name)).collect::<Vec<_>>());
                 }
                 columns
             }
@@ -141,9 +142,12 @@ impl Labels {
 
 /// The columns of this name, or that a pattern stands for.
 fn matching(described: &Described, part: &str) -> Result<Vec<String>> {
+    if described.holds(part).is_some() {
+        return Ok(vec![part.to_owned()]);
+    }
     let pattern = glob::Pattern::new(part)
         .map_err(|error| Error::request(format!("`{part}` is no pattern of columns: {}", error.msg)))?;
-    let columns = described.columns.iter().filter(|column| column.name == part || pattern.matches(&column.name));
+    let columns = described.columns.iter().filter(|column| pattern.matches(&column.name));
     Ok(columns.map(|column| column.name.clone()).collect())
 }
 

@@ -22,6 +22,7 @@ use crate::plan::shared::Shared;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::run::evaluate::evaluate;
+use crate::run::unseeded::{Compared, Unseeded};
 
 /// A recorded pipeline and the libraries that are here now.
 #[derive(Debug)]
@@ -244,19 +245,32 @@ impl<'r> RecordedRun<'r> {
             let rows = Embeddings::new(&trial.embeddings, dataset.dim);
             for evaluator in &evaluators {
                 let recipe = &evaluator.shared.recipe;
-                if recipe.flags.contains(Flags::NEEDS_TRUTH) && trial.truth.is_none() {
+                if evaluator.needs_truth() && trial.truth.is_none() {
                     return Err(Error::data("the data has no true sets"));
                 }
+                let columns = trial.columns(&recipe.columns)?;
+                let others = Unseeded::of(trial).filter(|_| evaluator.needs_truth());
+                if others.as_ref().is_some_and(Unseeded::is_empty) {
+                    continue;
+                }
+                let truth = trial.truth.as_ref();
+                let compared = others.as_ref().map(|others| others.compared(&found, truth, &columns));
+                let (predicted, truth, columns) = match &compared {
+                    Some(Compared { predicted, truth, columns }) => (predicted, truth.as_ref(), columns),
+                    None => (&found, truth, &columns),
+                };
+                let unseeded = others.as_ref().map(|others| others.examples(&rows));
+                let rows = unseeded.as_ref().map_or(&rows as &dyn Rows, |unseeded| unseeded as &dyn Rows);
                 // Nothing but the sets is known of a clustering that was not computed.
                 let evaluation = Evaluation {
-                    predicted: &found,
-                    truth: trial.truth.as_ref(),
-                    rows: recipe.flags.contains(Flags::NEEDS_EMBEDDINGS).then_some(&rows as &dyn Rows),
+                    predicted,
+                    truth,
+                    rows: recipe.flags.contains(Flags::NEEDS_EMBEDDINGS).then_some(rows),
                     space: self.space(),
                     degree: self.pipeline.contents.degree,
                     clusters: None,
                     centroids: None,
-                    columns: &trial.columns(&recipe.columns)?,
+                    columns,
                 };
                 for (metric, value) in evaluate(&self.factory, evaluator, &evaluation, which.name())? {
                     scores.entry(metric).or_default().insert(at, value);

@@ -27,7 +27,7 @@ pub(crate) mod single;
 mod stability;
 mod status;
 mod tuning;
-mod unseeded;
+pub(crate) mod unseeded;
 mod workload;
 
 pub use self::folder::INPUTS;

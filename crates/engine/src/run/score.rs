@@ -6,7 +6,7 @@ use super::compute::Job;
 use super::distances::representatives;
 use super::evaluate::evaluate;
 use super::outcome::{Outcome, score_key};
-use super::unseeded::Unseeded;
+use super::unseeded::{Compared, Unseeded};
 use crate::plan::PlannedEvaluator;
 use crate::plan::cell::Cell;
 use crate::plugin::services::ComponentHost;
@@ -43,13 +43,11 @@ fn score_with(
     let columns = trial.columns(&recipe.columns).map_err(crate::error::Error::into_component)?;
     let clustering = &outcome.clustering;
     let others = Unseeded::of(trial).filter(|_| evaluator.needs_truth());
-    let compared = others.as_ref().map(|others| {
-        let truth = trial.truth.as_ref().map(|truth| others.sets(truth));
-        (others.sets(&clustering.assignments), truth, others.columns(&columns))
-    });
+    let truth = trial.truth.as_ref();
+    let compared = others.as_ref().map(|others| others.compared(&clustering.assignments, truth, &columns));
     let (predicted, truth, columns) = match &compared {
-        Some((predicted, truth, columns)) => (predicted, truth.as_ref(), columns),
-        None => (&clustering.assignments, trial.truth.as_ref(), &columns),
+        Some(Compared { predicted, truth, columns }) => (predicted, truth.as_ref(), columns),
+        None => (&clustering.assignments, truth, &columns),
     };
     let evaluation = Evaluation {
         predicted,

@@ -9,8 +9,7 @@
 //! Examples whose sets are known beforehand are in both halves, so that a setup that cannot keep all of them fails here as it
 //! would in the end; what is compared are the others.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use compflow_api::{
     Clusterer, Clustering, Code, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
@@ -23,6 +22,7 @@ use super::compute::Job;
 use super::pool::Pool;
 use crate::files::hash_parts;
 use crate::observer::{Observer, Silent};
+use crate::parallel;
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 use crate::plan::seed::derive_seed;
@@ -108,7 +108,7 @@ pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn(
             threads: (setting.threads / workers).max(1),
             memory: setting.memory / workers as u64,
         };
-        let splits = in_parallel(PIECES, workers, |at| {
+        let splits = parallel::map(PIECES, workers, |at| {
             let seed = seed("split", at);
             let [left, right] = match at < SPLITS {
                 true => pool.halves(seed),
@@ -211,33 +211,4 @@ fn spread(task: &Task<'_>, others: &Task<'_>) -> f64 {
     task.space.enter(&mut mean, dim);
     let points = task.points();
     points.chunks_exact(dim).map(|point| squared(point, &mean)).sum::<f64>() / task.embeddings.len() as f64
-}
-
-/// Does numbered pieces of work on several threads; what came of them in their order, or the error of the first that
-/// failed.
-fn in_parallel<T: Send>(
-    pieces: usize,
-    workers: usize,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<Result<T>>>> = (0..pieces).map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(place) = done.get(at) else { break };
-                    let result = work(at);
-                    let failed = result.is_err();
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                    if failed {
-                        // Nobody starts anything more; what comes before this piece has been started.
-                        next.store(pieces, Ordering::Relaxed);
-                    }
-                }
-            });
-        }
-    });
-    done.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }

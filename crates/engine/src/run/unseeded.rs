@@ -3,37 +3,47 @@
 //! A method that keeps known sets has them right without having found anything, so whatever compares with the truth would
 //! flatter it. Methods that take no notice of them are scored on the same examples, or they could not be compared.
 
-use compflow_api::{BATCH_ROWS, Embeddings, Result, Rows, Sets, Table};
+use compflow_api::{BATCH_ROWS, Column, Embeddings, Result, Rows, Sets, Table};
 
 use super::pool::{taken_column, taken_sets};
 use crate::data::Trial;
 
 /// The examples of a trial that are compared with the truth.
 #[derive(Debug)]
-pub(super) struct Unseeded {
+pub(crate) struct Unseeded {
     rows: Vec<usize>,
+}
+
+/// What an evaluator sees of them.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    pub(crate) predicted: Sets,
+    pub(crate) truth: Option<Sets>,
+    pub(crate) columns: Table,
 }
 
 impl Unseeded {
     /// None if no set is known beforehand, which leaves all of them.
-    pub(super) fn of(trial: &Trial) -> Option<Self> {
+    pub(crate) fn of(trial: &Trial) -> Option<Self> {
         let sets = &trial.seeds.as_ref()?.sets;
         Some(Self { rows: (0..sets.len()).filter(|row| sets[*row].is_empty()).collect() })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    pub(super) fn sets(&self, sets: &Sets) -> Sets {
-        taken_sets(sets, &self.rows)
+    /// Of what is known of all examples.
+    pub(crate) fn compared(&self, predicted: &Sets, truth: Option<&Sets>, columns: &Table) -> Compared {
+        let column = |(name, column): &(String, Column)| (name.clone(), taken_column(column, &self.rows));
+        Compared {
+            predicted: taken_sets(predicted, &self.rows),
+            truth: truth.map(|truth| taken_sets(truth, &self.rows)),
+            columns: columns.iter().map(column).collect(),
+        }
     }
 
-    pub(super) fn columns(&self, columns: &Table) -> Table {
-        columns.iter().map(|(name, column)| (name.clone(), taken_column(column, &self.rows))).collect()
-    }
-
-    pub(super) fn examples<'a>(&'a self, of: &'a dyn Rows) -> impl Rows + 'a {
+    pub(crate) fn examples<'a>(&'a self, of: &'a dyn Rows) -> impl Rows + 'a {
         Subset { of, rows: &self.rows }
     }
 }

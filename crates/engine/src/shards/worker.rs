@@ -106,7 +106,8 @@ impl Worker {
         let loader = ForeignLoader::try_from(created.instance)?;
         let host = ComponentHost::new(&self.factory, &used.name);
         let services = Services { host: &host, memory: self.factory.memory, ..Services::none() };
-        let (mut counted, mut first): (Vec<(PathBuf, u64)>, Option<(usize, &PathBuf)>) = (Vec::new(), None);
+        let mut counted: Vec<(PathBuf, u64)> = Vec::new();
+        let mut first: Option<(usize, &PathBuf)> = None;
         for file in files {
             let asked = [("embedding", embedding.as_str())];
             let path = std::path::absolute(file).map_err(|error| Error::request(plain(&error)))?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use compflow_engine::assign::{AssignOptions, Assigner, Basis, Cell, CellRequest, NewData, Tally, assign_files};
+use compflow_engine::data::loader_of;
 use compflow_engine::files::named_files;
 use compflow_engine::results::RecordedRun;
 use compflow_engine::{Level, Results};
@@ -119,15 +120,9 @@ fn check_out(out: &Path, files: &[PathBuf], run: &Path) -> Result<(), Failure> {
 
 /// The loader of files, by how their names end, and its parameters.
 fn loader(files: &[PathBuf], conditions: &[String]) -> Result<(&'static str, serde_json::Value), Failure> {
-    let of = |file: &Path| match file.extension().and_then(|extension| extension.to_str()) {
-        Some("parquet" | "pq") => Some("parquet"),
-        Some("arrow" | "arrows" | "ipc" | "feather") => Some("arrow"),
-        Some("npy") => Some("npy"),
-        _ => None,
-    };
     let mut chosen = None;
     for file in files {
-        let loader = of(file).ok_or_else(|| {
+        let loader = loader_of(file).ok_or_else(|| {
             Failure::request(format!("{}: expected a .parquet, .arrow or .npy file", file.display()))
         })?;
         if *chosen.get_or_insert(loader) != loader {

@@ -73,7 +73,10 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
         part: None,
         phase: None,
     };
-    run::run(plugins, &run_args)?;
+    let code = run::run(plugins, &run_args)?;
+    if code != 0 {
+        return Ok(code);
+    }
     let page = report::write_page(&results, plugins)?;
     print(&guide(&demo, &pipeline, &results, &page))?;
     if args.open { open(&page) } else { Ok(0) }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Kind, Sets};
-use compflow_engine::data::{Dataset, Described, Ids, Source, Trial, loader_of};
+use compflow_engine::data::{Dataset, Described, Source, Trial, loader_of};
 use compflow_engine::files::plain;
 use compflow_engine::results::{Labels, Scorer, SetsRequest};
 use compflow_engine::{Cancel, Level, Observer};
@@ -208,13 +208,7 @@ fn in_order(predicted: &Trial, truth: &Trial) -> Result<Vec<usize>, Failure> {
 
 /// For every row of the truth the row of the predictions with the same id.
 fn order_by_id(predicted: &Trial, truth: &Trial) -> Result<Vec<usize>, Failure> {
-    let texts = |ids: &Ids| -> Vec<String> {
-        match ids {
-            Ids::Numbers(ids) => ids.iter().map(ToString::to_string).collect(),
-            Ids::Texts(ids) => ids.clone(),
-        }
-    };
-    let (found, wanted) = (texts(&predicted.ids), texts(&truth.ids));
+    let (found, wanted) = (predicted.ids.texts(), truth.ids.texts());
     let rows: HashMap<&str, usize> = found.iter().map(String::as_str).zip(0..).collect();
     let missing: Vec<String> = wanted.iter().filter(|id| !rows.contains_key(id.as_str())).cloned().collect();
     let known: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();

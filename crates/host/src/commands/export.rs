@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use compflow_engine::assign::{Cell, CellRequest};
-use compflow_engine::data::{Ids, Segment, Trial};
+use compflow_engine::data::{Segment, Trial};
 use compflow_engine::files::{plain, write_whole};
 use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 use compflow_engine::results::{self, RecordedRun};
@@ -88,14 +88,10 @@ fn sets_of(run: &Results, data: &str, trial: &Trial, clusterer: &str) -> Result<
         return Err(Failure::request(format!("`{clusterer}` has found nothing in trial {number} of `{data}`")));
     };
     let sets: HashMap<&str, &[u32]> = assigned.ids.iter().map(String::as_str).zip(assigned.sets.iter()).collect();
-    let ids: Vec<String> = match &trial.ids {
-        Ids::Numbers(ids) => ids.iter().map(ToString::to_string).collect(),
-        Ids::Texts(ids) => ids.clone(),
-    };
     let set = |id: &String| {
         let set = sets.get(id.as_str()).map(|set| set.to_vec());
         set.ok_or_else(|| Failure::request(format!("the run has no example {id} in trial {number} of `{data}`")))
     };
-    let sets = ids.iter().map(set).collect::<Result<_, _>>()?;
+    let sets = trial.ids.texts().iter().map(set).collect::<Result<_, _>>()?;
     Ok((sets, assigned.names.clone()))
 }

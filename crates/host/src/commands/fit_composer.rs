@@ -210,7 +210,8 @@ fn composer(judgement: &Judgement, composers: &[LibraryComposer], name: &str, ou
         let params = params.as_ref().map_or_else(String::new, |params| format!("params = {}\n", to_toml(params)));
         return format!("[composer]\nuse = \"{component}\"\n{params}");
     }
-    let again = match (judgement.written == name, name) {
+    // With an infinite λ the fitted one is the scaled sum.
+    let again = match (judgement.written == name || judgement.lambda.is_none(), name) {
         (true, _) => "",
         (false, SCALED) => "   # with --write scaled-sum",
         (false, _) => "   # with --write fitted",

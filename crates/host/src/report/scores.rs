@@ -50,7 +50,8 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                 p.note {
                     "Mean (s.e.) over trials, shares in %. " b { "Bold" } " is the best of its column; † is not significantly worse "
                     "(matched-pair t-test over trials, p ≥ " (SIGNIFICANT) "). "
-                    @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete." }
+                    @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete. " }
+                    @if has_seeds(report) { "Examples with a seed are not compared with the truth." }
                 }
                 div.figures.fit { @for metric in &metrics { (table(report, metric)) } }
                 (tests(results, &metrics))
@@ -60,6 +61,12 @@ pub(crate) fn section(report: &ReportData) -> Markup {
             }
         }
     }
+}
+
+fn has_seeds(report: &ReportData) -> bool {
+    let trials =
+        report.data.values().filter_map(|again| again.dataset.as_ref().ok()).flat_map(|data| &data.trials);
+    trials.into_iter().any(|trial| trial.seeds.is_some())
 }
 
 fn missing_trivial(report: &ReportData) -> Option<&String> {
@@ -134,8 +141,11 @@ fn tests(results: &Results, metrics: &[&str]) -> Markup {
     let labels = names::brief(&clusterers);
     // Columns are as wide as a p; longer names stand upright.
     let upright = labels.iter().any(|label| label.chars().count() > 7);
+    let trials = |data: &&str| clusterers.iter().any(|name| results.runs_of(data, name).nth(1).is_some());
+    let several = results.data().iter().any(trials);
     html! {
-        @if clusterers.len() > 1 {
+        // A single trial tells nothing about luck.
+        @if clusterers.len() > 1 && several {
             h3 { "Matched-pair t-tests between methods" }
             p.note {
                 "p of the row against the column. " span.key.better { "Green" } ": the row is significantly better; "

@@ -76,6 +76,7 @@ fn panel(selected: &[&Selected], measure: Measure, colour: Colour, label: &str) 
     let [low, high] = range(candidates().map(|(_, one)| measure(one))).unwrap_or([0.0, 1.0]);
     let x = Scale::linear(values, [LEFT + 6.0, WIDTH - 10.0]);
     let y = Scale::linear([low.min(0.0), high], [BOTTOM, 10.0]);
+    let whole = candidates().all(|(at, one)| place(at, one).fract() == 0.0);
     let plural = candidates().any(|(_, one)| one.value.is_none());
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) {
@@ -83,7 +84,7 @@ fn panel(selected: &[&Selected], measure: Measure, colour: Colour, label: &str) 
                 line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(number(y.at(tick))) y2=(number(y.at(tick))) {}
                 text.axis.end x=(LEFT - 6.0) y=(number(y.at(tick) + 4.0)) { (short(tick)) }
             }
-            @for tick in x.ticks(8) {
+            @for tick in x.ticks(8).into_iter().filter(|tick| !whole || tick.fract() == 0.0) {
                 text.axis.middle x=(number(x.at(tick))) y=(BOTTOM + 17.0) { (short(tick)) }
             }
             @if plural { text.axis.end x=(WIDTH - 8.0) y="10" { "by place in the list" } }

@@ -272,7 +272,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     std::fs::write(folder.path("out/clusters.parquet"), "no table").unwrap();
     refused(&ckm("new.parquet"), 2, "clusters.parquet is not what the run wrote");
     std::fs::remove_file(folder.path("out/clusters.parquet")).unwrap();
-    refused(&ckm("new.parquet"), 2, "has the run finished?");
+    refused(&ckm("new.parquet"), 2, "clusters.parquet is missing; run the pipeline again");
 }
 
 #[test]

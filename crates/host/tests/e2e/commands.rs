@@ -181,7 +181,7 @@ fn results_that_cannot_be_printed_are_an_error() {
     let full = std::fs::File::create("/dev/full").unwrap();
     let output = folder.compflow(&["run", "small.toml", "--quiet"]).stdout(full).output().unwrap();
     let (_, stderr) = crate::common::finished(output, 1);
-    assert_eq!(stderr, "error: cannot write to stdout: no space left on device\n");
+    assert_eq!(stderr, "error: cannot write to stdout: the disk is full\n");
 }
 
 #[test]

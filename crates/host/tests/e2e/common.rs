@@ -14,6 +14,15 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
+    /// `compflow` as an installed command: a value of PATH on which it is, without its libraries beside it.
+    pub(crate) fn with_command_on_path(&self) -> std::ffi::OsString {
+        let bin = self.path("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink(executable(), bin.join("compflow")).unwrap();
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&before))).unwrap()
+    }
+
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

@@ -2,19 +2,13 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, executable, finished, libraries, repository};
+use crate::common::{Folder, finished, libraries, repository};
 
 #[test]
 fn all_recipes_work() {
     let page = std::fs::read_to_string(repository().join("docs/howto.md")).unwrap();
     let folder = Folder::new();
-    let bin = folder.path("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    std::os::unix::fs::symlink(executable(), bin.join("compflow")).unwrap();
-    let path = std::env::join_paths(
-        std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    )
-    .unwrap();
+    let path = folder.with_command_on_path();
     // A checkout: what recipes read is there, what they write is not.
     for part in ["data", "pipelines"] {
         std::os::unix::fs::symlink(repository().join(part), folder.path(part)).unwrap();

@@ -219,6 +219,9 @@ fn what_was_told_is_not_scored() {
     assert_eq!(score, Some(1.0));
     let text = "data `d`: the 3 examples with a seed are not compared with the truth: scores are of 57";
     assert!(said.contains(text), "{said}");
+    folder.run(&["report", "out"], 0);
+    let page = std::fs::read_to_string(folder.path("out/report.html")).unwrap();
+    assert!(page.contains("Examples with a seed are not compared with the truth."), "the report says it");
     // What is kept of the clusters is scored anew where other sets are known.
     assert!(acri("out", "truth = \"true\"").0.unwrap() < 1.0);
     write(60);

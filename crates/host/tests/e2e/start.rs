@@ -124,7 +124,7 @@ fn labels_of_some_examples_are_seeds() {
     let columns = |labels: ArrayRef| vec![("embedding", blobs()), ("label", labels)];
     folder.write_parquet("a.parquet", columns(Arc::new(StringArray::from(names))));
     let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
-    assert!(stdout.contains("no labels, `label` has labels of 4 of them, with 2 names"), "{stdout}");
+    assert!(stdout.contains("30 rows × 2, `label` has labels of 4 rows, with 2 names"), "{stdout}");
     let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
     assert!(pipeline.contains("seed = \"label\"") && pipeline.contains("what is known beforehand"), "{pipeline}");
     folder.run(&["run", "pipeline.toml", "--out", "out"], 0);

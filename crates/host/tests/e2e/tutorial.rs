@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Folder, build_folder, executable, libraries, repository};
+use crate::common::{Folder, build_folder, libraries, repository};
 
 /// The commands of a section.
 fn commands(page: &str, section: &str) -> String {
@@ -15,14 +15,7 @@ fn try_section(folder: &Folder, section: &str) -> String {
     let page = std::fs::read_to_string(repository().join("docs/plugins.md")).unwrap();
     let commands = commands(&page, section);
     assert!(commands.lines().count() > 4, "{commands}");
-    // `compflow` as an installed command: on the path, without its libraries beside it.
-    let bin = folder.path("bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    std::os::unix::fs::symlink(executable(), bin.join("compflow")).unwrap();
-    let path = std::env::join_paths(
-        std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    )
-    .unwrap();
+    let path = folder.with_command_on_path();
     std::fs::create_dir_all(folder.path("empty")).unwrap();
     let output = Command::new("sh")
         .args(["-ec", &commands])

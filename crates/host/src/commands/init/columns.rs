@@ -99,6 +99,17 @@ fn choose_embedding(described: &Described, asked: Option<&str>) -> Result<String
         (None, []) => {
             let floats: Vec<&ColumnInfo> =
                 described.columns.iter().filter(|column| column.holds == Holds::Floats).collect();
+            let whole = described.columns.iter().find(|column| {
+                column.holds == Holds::Sets
+                    && EMBEDDING_NAMES.iter().any(|name| column.name.eq_ignore_ascii_case(name))
+            });
+            if let Some(column) = whole {
+                let name = &column.name;
+                return Err(format!(
+                    "`{name}` does not hold lists of floats, which embeddings are; cast it, for example with Polars: \
+                     df.with_columns(pl.col(\"{name}\").cast(pl.List(pl.Float32)))"
+                ));
+            }
             Err(match &floats[..] {
                 [first, .., last] => format!(
                     "no column holds lists of floats, which embeddings are; put the {} columns of floats (`{}` to `{}`) \
@@ -161,6 +172,17 @@ fn choose_truth(
             quoted(&flags)
         ));
     }
+    let other = |column: &&ColumnInfo| {
+        matches!(column.holds, Holds::Integers | Holds::Texts)
+            && !["id", "trial"].iter().any(|name| column.name.eq_ignore_ascii_case(name))
+    };
+    let others: Vec<&ColumnInfo> = described.columns.iter().filter(other).collect();
+    if !others.is_empty() && notes.is_empty() {
+        notes.push(format!(
+            "no column is taken for labels; --truth names one, if one of these is: {}",
+            quoted(&others)
+        ));
+    }
     Ok(None)
 }
 
@@ -200,6 +222,15 @@ mod tests {
         assert_eq!(choose(&file, Some("b"), None).unwrap().embedding, "b");
         let file = described(&[("a", Holds::Vectors(Some(8))), ("embedding", Holds::Vectors(None))]);
         assert_eq!(choose(&file, None, None).unwrap().embedding, "embedding");
+    }
+
+    #[test]
+    fn embeddings_of_integers_and_labels_of_unusual_names_are_explained() {
+        let error = choose(&described(&[("embedding", Holds::Sets)]), None, None).unwrap_err();
+        assert!(error.contains("pl.col(\"embedding\").cast(pl.List(pl.Float32))"), "{error}");
+        let file = described(&[("vec", Holds::Vectors(None)), ("what", Holds::Texts), ("id", Holds::Integers)]);
+        let notes = choose(&file, None, None).unwrap().notes;
+        assert_eq!(notes, ["no column is taken for labels; --truth names one, if one of these is: `what`"]);
     }
 
     #[test]

@@ -205,8 +205,9 @@ impl Found {
             };
             parts.push(format!("{count} trial{} of {sizes}", if count == 1 { "" } else { "s" }));
         }
-        parts.push(match self.labels() {
-            None => "no labels".to_owned(),
+        parts.extend(match self.labels() {
+            None if self.columns.seed.is_some() => None,
+            None => Some("no labels".to_owned()),
             Some(counts) => {
                 let column = self.columns.truth.as_deref().unwrap_or_default();
                 let all = self.data.classes.len();
@@ -215,15 +216,15 @@ impl Found {
                 } else {
                     format!("{all} classes, at most {} of them in a trial", counts.classes)
                 };
-                match counts.largest {
+                Some(match counts.largest {
                     0 | 1 => format!("`{column}` has one label each, of {of}"),
                     largest => format!("`{column}` has up to {largest} labels each, of {of}"),
-                }
+                })
             }
         });
         if let (Some(seeds), Some(column)) = (self.seeds(), &self.columns.seed) {
             let names = if seeds.names == 1 { "one name".to_owned() } else { format!("{} names", seeds.names) };
-            parts.push(format!("`{column}` has labels of {} of them, with {names}", seeds.known));
+            parts.push(format!("`{column}` has labels of {} rows, with {names}", seeds.known));
         }
         let (short, long) = self.lengths();
         parts.push(format!("most vectors are {} to {} long", number(short), number(long)));

@@ -1,0 +1,132 @@
+"""Examples in files: whoever sums them up, the model is that of one process."""
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import compflow
+import numpy as np
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+ROWS, DIM = 150_000, 4
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three files with three singletons and their unions, more than two batches in all."""
+    folder = tmp_path_factory.mktemp("shards")
+    rng = np.random.default_rng(3)
+    parts = 3 * np.eye(3, DIM, dtype=np.float32)
+    pairs = rng.integers(0, 3, (ROWS, 2))
+    X = np.maximum(parts[pairs[:, 0]], parts[pairs[:, 1]]) + rng.normal(0, 0.3, (ROWS, DIM)).astype(np.float32)
+    paths = []
+    for at, part in enumerate(np.split(X, [40_000, 110_000])):
+        lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(part.ravel(), pyarrow.float32()), DIM)
+        paths.append(folder / f"part-{at}.parquet")
+        parquet.write_table(pyarrow.table({"embedding": lists}), paths[-1], row_group_size=25_000)
+    return paths
+
+
+def model():
+    return compflow.CKM(3, restarts=5, normalize=None)
+
+
+@pytest.fixture(scope="module")
+def fitted(files):
+    return model().fit_shards(files)
+
+
+def same(one, other):
+    assert one.singletons_.tobytes() == other.singletons_.tobytes()
+    assert (one.objective_, one.n_iter_) == (other.objective_, other.n_iter_)
+
+
+@pytest.mark.parametrize("estimator", ["CKM", "CGM"])
+def test_it_is_what_a_run_finds_in_one_process(files, estimator, tmp_path):
+    made = getattr(compflow, estimator)(3, restarts=5, normalize=None)
+    made.fit_shards(files, shards=2)
+    pipeline = {
+        "name": "one",
+        "seed": 0,
+        "composer": {"use": "max"},
+        "data": [{"name": "data", "loader": "parquet", "path": str(files[0].parent / "part-*.parquet")}],
+        "clusterer": [{"use": made._component, "params": {"k": 3, "restarts": 5, "stream": True}}],
+    }
+    results = compflow.run(pipeline, out=tmp_path / "one")
+    vectors = np.asarray(results.singletons.to_dict()["vector"], np.float32)
+    assert vectors.tobytes() == made.singletons_.tobytes()
+    assert results.runs.to_dict()["objective"] == [made.objective_]
+
+
+def test_it_does_not_matter_who_sums_up(files, fitted):
+    def backwards(function, items):
+        return list(reversed([function(item) for item in reversed(items)]))
+
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        for map in (backwards, threads.map, processes.map, lambda f, items: [threads.submit(f, item) for item in items]):
+            same(model().fit_shards(files, map=map, shards=3), fitted)
+
+
+def test_labels_are_those_that_predict_gives(files, fitted, tmp_path):
+    written = fitted.assign_shards(str(files[0].parent / "part-*.parquet"), tmp_path / "labels", shards=2)
+    assert [path.name for path in written] == ["part-00000.parquet", "part-00001.parquet"]
+    labels = parquet.read_table(written).to_pydict()
+    assert len(labels["id"]) == ROWS
+    first = np.asarray(parquet.read_table(files[0])["embedding"].to_pylist()[:50], np.float32)
+    assert fitted.predict_sets(first) == [tuple(members) for members in labels["clusters"][:50]]
+    assert not hasattr(fitted, "labels_")
+    with pytest.raises(AttributeError, match="assign_shards"):
+        _ = fitted.sets_
+
+
+def test_it_pickles(fitted):
+    back = pickle.loads(pickle.dumps(fitted))
+    same(back, fitted)
+    X = np.asarray([[3, 0, 0, 0], [3, 3, 0, 0]], np.float32)
+    assert back.predict_sets(X) == fitted.predict_sets(X)
+
+
+def test_what_goes_wrong_is_said(files, fitted, tmp_path):
+    with pytest.raises(ValueError, match="cannot cluster shards; `c[gk]m`"):
+        compflow.AC(3).fit_shards(files)
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        model().fit_shards(str(tmp_path / "*.parquet"))
+    with pytest.raises(ValueError, match="no column `vector`"):
+        model().fit_shards(files, column="vector")
+    with pytest.raises(ValueError, match="cannot be sent"):
+        compflow.CKM(3, composer=np.maximum).fit_shards(files)
+    with pytest.raises(ValueError, match="examples in memory"):
+        compflow.KMeans(2).fit(np.eye(4)).assign_shards(files, tmp_path)
+
+    class Lost(Exception):
+        pass
+
+    def lost(function, items):
+        raise Lost("a worker")
+
+    with pytest.raises(Lost, match="a worker"):
+        model().fit_shards(files, map=lost)
+    narrow = tmp_path / "narrow.parquet"
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.ones(30, np.float32)), 3)
+    parquet.write_table(pyarrow.table({"embedding": lists}), narrow)
+    with pytest.raises(ValueError, match="3 features"):
+        fitted.assign_shards(narrow, tmp_path / "out")
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(files, tmp_path):
+    copy = tmp_path / "part.parquet"
+    copy.write_bytes(files[0].read_bytes())
+    passes = 0
+
+    def changing(function, items):
+        nonlocal passes
+        passes += 1
+        if passes == 2:
+            copy.write_bytes(files[1].read_bytes())
+        return map(function, items)
+
+    with pytest.raises(ValueError, match="part.parquet"):
+        model().fit_shards(copy, map=changing)
