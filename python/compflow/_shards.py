@@ -14,7 +14,7 @@ import os
 from functools import partial as bound
 from pathlib import Path
 
-from . import _composers, _engine, _folders  # noqa: F401  (the folders to search)
+from . import _composers, _engine, _folders  # noqa: F401  (a worker may import nothing else)
 
 #: Names of files end so, and this reads them.
 LOADERS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".npy": "npy"}
