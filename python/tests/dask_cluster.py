@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -36,17 +37,18 @@ class Cluster:
     """A scheduler and workers with one thread each, as processes."""
 
     def __init__(self, folder: Path, workers: int):
-        self.log = folder / f"scheduler-{workers}.log"
-        address = folder / f"scheduler-{workers}.json"
+        folder = Path(tempfile.mkdtemp(dir=folder))
+        self.log, address = folder / "scheduler.log", folder / "scheduler.json"
         self.processes = []
         with self.log.open("w") as log:
-            self.start(["scheduler", "--port", "0", "--dashboard-address", ":0", "--scheduler-file", str(address)], log)
+            command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+            self.start([*command, "--scheduler-file", str(address)], log)
         while not address.exists():
             time.sleep(0.1)
         for at in range(workers):
             with (folder / f"worker-{at}.log").open("w") as log:
-                command = ["worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-                self.start([*command, "--local-directory", str(folder)], log)
+                command = ["worker", "--scheduler-file", str(address), "--host", "127.0.0.1", "--nthreads", "1"]
+                self.start([*command, "--no-nanny", "--no-dashboard", "--local-directory", str(folder)], log)
         self.client = Client(scheduler_file=str(address))
         self.client.wait_for_workers(workers, timeout=60)
 

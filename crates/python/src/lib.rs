@@ -1,9 +1,9 @@
 //! The extension module `compflow._engine`: the engine as the Python package uses it.
 //!
 //! Pipelines come as JSON, matrices as NumPy arrays or Arrow streams that are not copied, results go back as NumPy arrays and
-//! Arrow streams. Work is done on a thread of its own ([`work`]) while the caller's looks for Ctrl-C. Data in memory is a
-//! loader ([`memory`]) and a Python function a composer ([`function`]), so that everything goes the way that pipelines go.
-//! All unsafe code is in [`lend`].
+//! Arrow streams. Work is done on a thread of its own (`work`) while the caller's looks for Ctrl-C. Data in memory is a
+//! loader (`memory`) and a Python function a composer (`function`), so that everything goes the way that pipelines go.
+//! All unsafe code is in `lend`.
 
 mod assigner;
 mod data;

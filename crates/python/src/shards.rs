@@ -23,7 +23,10 @@ pub(crate) fn shard_seed(seed_of_pipeline: u64, data: &str, clusterer: &str) -> 
 }
 
 /// Whoever did the last job in this process: passes of one job come one after the other, and components take time to make.
-static LAST: Mutex<Option<(Vec<u8>, usize, Arc<Worker>)>> = Mutex::new(None);
+static LAST: Mutex<Option<Made>> = Mutex::new(None);
+
+/// A job, with how many threads, and who does it.
+type Made = (Vec<u8>, usize, Arc<Worker>);
 
 fn worker(job: &[u8], threads: usize) -> PyResult<Arc<Worker>> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);

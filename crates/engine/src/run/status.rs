@@ -22,6 +22,8 @@ const REASONS: usize = 3;
 pub struct Status {
     /// In the order in which they run; a pipeline that does not tune has one.
     pub phases: Vec<PhaseStatus>,
+    /// Whether the tables have been written since the parts were last heard of.
+    pub tables: bool,
     /// How many parts are at work.
     pub parts: usize,
     /// Members that fell silent before their end: number, machine and process.
@@ -119,7 +121,9 @@ impl Status {
         let pace: f64 =
             working.iter().map(|beat| beat.computed as f64 / (beat.heard - beat.started).max(1e-3)).sum();
         let silent = ours.heartbeats.iter().filter(|beat| left > 0 && !beat.ended && !alive(beat));
+        let last = ours.heartbeats.iter().map(|beat| beat.heard).fold(0.0, f64::max);
         Ok(Self {
+            tables: written(&out.join("run.json")) > last,
             parts: working.len(),
             silent: silent
                 .map(|beat| {
@@ -212,9 +216,7 @@ fn known(out: &Path) -> Vec<Known> {
         let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
         let Some((fingerprint, rest)) = name.split_once('.') else { continue };
         let known = plans.entry(fingerprint.to_owned()).or_default();
-        let written = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        let written = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        known.heard = known.heard.max(written.map_or(0.0, |time| time.as_secs_f64()));
+        known.heard = known.heard.max(written(&entry.path()));
         if rest.ends_with(CELLS) {
             let manifest: Option<Manifest> = parsed(&entry.path());
             known.manifests.extend(manifest.map(|manifest| (manifest.phase, manifest)));
@@ -226,6 +228,13 @@ fn known(out: &Path) -> Vec<Known> {
         known.heartbeats.sort_by_key(|beat| (beat.phase, beat.part.of, beat.part.number));
     }
     plans.into_values().collect()
+}
+
+/// When a file was written, in seconds since 1970; 0 if it is not there.
+fn written(path: &Path) -> f64 {
+    let time = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let time = time.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    time.map_or(0.0, |time| time.as_secs_f64())
 }
 
 fn parsed<T: DeserializeOwned>(path: &Path) -> Option<T> {

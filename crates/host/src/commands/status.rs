@@ -43,6 +43,7 @@ fn describe(status: &Status) -> String {
         parts => format!("{parts} parts are at work"),
     };
     text += &match (left, status.seconds_left) {
+        (0, _) if status.tables => "all cells have ended, and the tables are written\n".to_owned(),
         (0, _) => "all cells have ended: a run without --part writes the tables\n".to_owned(),
         (_, Some(seconds)) => format!("{at_work}, about {} left\n", duration(seconds)),
         (_, None) => format!("{at_work}, {left} cells are left\n"),

@@ -110,6 +110,8 @@ fn parts_at_the_same_time_and_a_run_that_assembles_them_give_the_tables_of_one_r
         "nothing was computed again"
     );
     assert_eq!(assembled, single);
+    let (status, _) = folder.run(&["status", "pipeline.toml", "--out", "parts"], 0);
+    assert!(status.contains("all cells have ended, and the tables are written"), "{status}");
     assert_same_tables(&folder, "single", "parts");
 }
 
