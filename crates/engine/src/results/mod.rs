@@ -3,6 +3,7 @@
 mod cell;
 mod labels;
 mod lead;
+mod listing;
 mod names;
 mod read;
 mod record;
@@ -15,10 +16,12 @@ mod summary;
 mod tables;
 mod units;
 mod verify;
+mod why;
 
 pub(crate) use self::cell::CellTables;
 pub use self::labels::Labels;
 pub use self::lead::lead;
+pub use self::listing::{Best, Listed, RunState, list_runs};
 pub(crate) use self::names::singleton_names;
 pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
@@ -29,3 +32,4 @@ pub use self::scorer::{Scorer, SetsRequest};
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};
 pub use self::verify::{Verified, verify};
+pub use self::why::Why;

@@ -1,11 +1,14 @@
 //! What goes to stdout: tables in the format that the user asked for.
 
 pub(crate) mod csv;
+mod duration;
 mod json;
 pub(crate) mod latex;
 mod markdown;
 pub(crate) mod summary;
 pub(crate) mod table;
+
+pub(crate) use self::duration::duration;
 
 /// Formats of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
