@@ -5,21 +5,25 @@ use compflow_engine::Results;
 use compflow_engine::results::{lead, score_text};
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{ReportData, composition, points, scores, selection, setup, times, traces, trial};
+use super::{
+    ReportData, composition, found, points, scores, script, selection, setup, t_tests, times, traces, trial,
+};
 use crate::failure::Failure;
 use crate::output::latex::metric_name;
 
-/// Everything in one file: no script, no font, no picture comes from elsewhere.
+/// Everything in one file: no script, no font, nothing comes from elsewhere.
 const STYLE: &str = include_str!("style.css");
 
-/// The sections, as the links at the top name them.
-const SECTIONS: [(&str, &str); 8] = [
+/// The sections in their order, as the links at the top name them.
+const SECTIONS: [(&str, &str); 10] = [
+    ("found", "Found"),
+    ("cell", "One trial"),
     ("scores", "Scores"),
     ("trials", "Trials"),
+    ("tests", "Tests"),
     ("selection", "Selection"),
     ("time", "Time"),
     ("convergence", "Convergence"),
-    ("cell", "One trial"),
     ("composition", "Composition"),
     ("run", "What was run"),
 ];
@@ -36,7 +40,11 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
     let cell = trial::section(report, &chosen)?;
     let scored = !results.metrics().is_empty();
     let composition = composition::section(report);
+    let (found, tests) = (found::section(report)?, t_tests::section(report));
     let there = |id: &str| match id {
+        "found" => found.is_some(),
+        "tests" => tests.is_some(),
+        "scores" => scored || found.is_none(),
         "trials" => scored,
         "composition" => composition.is_some(),
         "selection" => !selected.is_empty(),
@@ -48,6 +56,7 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(script::policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content=(format!("compflow {}", env!("CARGO_PKG_VERSION")));
                 title { (results.record.name) " · compflow" }
@@ -62,15 +71,18 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
                 }
                 main {
                     (setup::failures(results))
-                    (scores::section(report))
+                    @if let Some(found) = &found { (found) }
+                    (cell)
+                    @if there("scores") { (scores::section(report)) }
                     @if scored { (points::section(report)) }
+                    @if let Some(tests) = &tests { (tests) }
                     @if !selected.is_empty() { (selection::section(report, &selected)) }
                     (times::section(report))
                     (traces::section(report, &traces))
-                    (cell)
                     @if let Some(composition) = &composition { (composition) }
                     (setup::section(report))
                 }
+                script { (PreEscaped(script::text())) }
             }
         }
     };

@@ -1,11 +1,11 @@
-//! The paper's tables, one per metric, the leading one first, and matched-pair tests between all methods.
+//! The paper's tables, one per metric, the leading one first; and how two methods compare.
 
 use compflow_engine::Results;
 use compflow_engine::results::statistics::{matched_pairs, mean};
 use compflow_engine::results::{Summary, Trivial, score_text};
 use maud::{Markup, html};
 
-use super::{ReportData, names};
+use super::ReportData;
 use crate::output::latex::{SIGNIFICANT, metric_name};
 
 /// How two methods compare.
@@ -37,7 +37,7 @@ pub(crate) fn p_text(p: f64) -> String {
     if p < 0.001 { "<.001".to_owned() } else { format!("{p:.3}").trim_start_matches('0').to_owned() }
 }
 
-/// The tables and the tests.
+/// The tables.
 pub(crate) fn section(report: &ReportData) -> Markup {
     let results = &report.results;
     let metrics = results.metrics_by_lead();
@@ -54,7 +54,6 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                     @if has_seeds(report) { "Examples with a seed are not compared with the truth." }
                 }
                 div.figures.fit { @for metric in &metrics { (table(report, metric)) } }
-                (tests(results, &metrics))
             }
             @if let Some(reason) = missing_trivial(report) {
                 p.note { "The trivial clusterings could not be scored: " (reason) "." }
@@ -132,55 +131,6 @@ fn entry_text(entry: &Summary, results: &Results, methods: usize) -> Markup {
         @if let Some(se) = entry.se { small { " (" (score_text(entry.unit, se)) ")" } }
         span.mark { @if close { "†" } }
         @if entry.trials < trials { small.bad { " " (entry.trials) "/" (trials) } }
-    }
-}
-
-/// A matrix of tests for every metric and data set.
-fn tests(results: &Results, metrics: &[&str]) -> Markup {
-    let clusterers = results.clusterers();
-    let labels = names::brief(&clusterers);
-    // Columns are as wide as a p; longer names stand upright.
-    let upright = labels.iter().any(|label| label.chars().count() > 7);
-    let trials = |data: &&str| clusterers.iter().any(|name| results.runs_of(data, name).nth(1).is_some());
-    let several = results.data().iter().any(trials);
-    html! {
-        // A single trial tells nothing about luck.
-        @if clusterers.len() > 1 && several {
-            h3 { "Matched-pair t-tests between methods" }
-            p.note {
-                "p of the row against the column. " span.key.better { "Green" } ": the row is significantly better; "
-                span.key.worse { "red" } ": significantly worse."
-            }
-            @for (at, metric) in metrics.iter().enumerate() {
-                details open[at == 0] {
-                    summary { (metric_name(metric)) }
-                    div.figures.fit {
-                        @for data in results.data() {
-                            figure {
-                                table.pairs.upright[upright] {
-                                    thead { tr {
-                                        th scope="col" { (results.heading(data)) }
-                                        @for (other, label) in clusterers.iter().zip(&labels) { th scope="col" title=(other) { (label) } }
-                                    } }
-                                    tbody { @for (clusterer, label) in clusterers.iter().zip(&labels) { tr {
-                                        th scope="row" title=(clusterer) { (label) }
-                                        @for other in &clusterers {
-                                            @match pair(results, data, metric, clusterer, other) {
-                                                None => { td {} }
-                                                Some(pair) => {
-                                                    td.better[pair.significant() && pair.better]
-                                                        .worse[pair.significant() && !pair.better] { (p_text(pair.p)) }
-                                                }
-                                            }
-                                        }
-                                    } } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 
