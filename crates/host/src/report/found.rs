@@ -38,7 +38,7 @@ pub(crate) fn section(report: &ReportData) -> Result<Option<Markup>, Failure> {
                 p.note { "There are no true sets to compare with: this is what every method made of the examples." }
                 (shown.note())
                 div.figures.fit { @for grid in &grids {
-                    figure {
+                    figure tabindex="0" {
                         table.found.words[!grid.numbers] {
                             caption { (grid.title) }
                             thead { tr { @for name in &grid.header { th scope="col" { (name) } } } }

@@ -83,7 +83,7 @@ fn table(report: &ReportData, metric: &str) -> Markup {
     let (data, clusterers) = (results.data(), results.clusterers());
     let known = |which: Trivial| data.iter().any(|data| report.trivial(data, which, metric).is_some());
     html! {
-        figure {
+        figure tabindex="0" {
             table.scores {
                 thead { tr { th scope="col" { (metric_name(metric)) } @for data in &data { th scope="col" { (results.heading(data)) } } } }
                 tbody {

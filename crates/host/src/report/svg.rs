@@ -88,7 +88,7 @@ pub(crate) fn labels(values: &[f64]) -> Vec<String> {
         return brief;
     }
     let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
-    let digits = (1.0 - least.log10().floor()).clamp(0.0, 9.0) as usize;
+    let digits = (1.0 - (1.001 * least).log10().floor()).clamp(0.0, 9.0) as usize;
     let texts: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
     // A last digit that is nought everywhere says nothing.
     let spare = |texts: &[String]| texts.iter().all(|text| text.contains('.') && text.ends_with('0'));

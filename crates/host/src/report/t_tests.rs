@@ -37,7 +37,7 @@ pub(crate) fn section(report: &ReportData) -> Option<Markup> {
                     summary { (metric_name(metric)) }
                     div.figures.fit {
                         @for data in results.data() {
-                            figure {
+                            figure tabindex="0" {
                                 table.pairs.upright[upright] {
                                     thead { tr {
                                         th scope="col" { (results.heading(data)) }

@@ -60,7 +60,7 @@ pub(crate) fn section(report: &ReportData) -> Markup {
             @match sizes.len() {
                 0 => { p.note { "No data set has trials of one size." } }
                 1 => { div.figures { figure { (bars::draw(&lines)) } } }
-                _ => { div.figures.one { figure { (plot(&lines, &sizes)) } } }
+                _ => { div.figures.one { figure tabindex="0" { (plot(&lines, &sizes)) } } }
             }
         }
     }

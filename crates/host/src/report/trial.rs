@@ -135,7 +135,7 @@ fn panel(looked: &Looked<'_>) -> Markup {
             div.figures.wide {
                 @for method in &looked.methods {
                     @let (name, sets) = (&method.found.clusterer, &method.found.sets);
-                    figure {
+                    figure tabindex="0" {
                         figcaption { b { (name) } }
                         (confusion::draw(truth, sets, &|class| looked.class(class), &|member| method.name(member), &format!("Confusion table of {name}")))
                     }

@@ -54,8 +54,8 @@ function confusion(truth, found, view) {
         if (!own.length) return element("td");
         const share = own.length / total.length;
         const cell = button(String(own.length), `${own.length} of ${total.length} examples of ${label} in ${name(found, columns[column])}`, own);
-        cell.style.setProperty("--share", `${Math.round(12 + 88 * share)}%`);
-        if (share > 0.45) cell.classList.add("dark");
+        // Never so dark that the number could not be read.
+        cell.style.setProperty("--share", `${Math.round(8 + 44 * share)}%`);
         return element("td", {}, cell);
       }));
   });

@@ -49,7 +49,7 @@ function explore(root, { data: all, start }) {
       listed();
     },
   };
-  const said = () => state.text ?? "Point at a cluster, click it, or draw a lasso around points.";
+  const said = () => state.text ?? (state.trial === ALL ? "A trial is opened by its button." : "Point at a cluster, click it, or draw a lasso around points.");
   const flagged = (rows) => {
     const flags = new Uint8Array(trial().ids.length);
     rows.forEach((row) => (flags[row] = 1));
@@ -143,8 +143,8 @@ function explore(root, { data: all, start }) {
     offer();
   }
 
-  const select = (label, options, value, change) => element("label", {}, label,
-    element("select", { onchange: (event) => change(event.target.value) }, options.map(([key, text]) => element("option", { value: key, selected: String(key) === String(value) }, text))));
+  const select = (key, label, options, value, change) => element("div", { class: "field" }, element("label", { for: `choose-${key}` }, label),
+    element("select", { id: `choose-${key}`, "data-key": key, onchange: (event) => change(event.target.value) }, options.map(([key, text]) => element("option", { value: key, selected: String(key) === String(value) }, text))));
 
   function offer() {
     const focused = controls.contains(document.activeElement) && document.activeElement.dataset.key;
@@ -160,9 +160,9 @@ function explore(root, { data: all, start }) {
     }), name);
     const everything = () => view.pick(chosen()[0] ?? trial().truth, trial().ids.map((_, row) => row), "all examples");
     controls.replaceChildren(
-      ...(all.length > 1 ? [keyed("data", select("Data", all.map((data, at) => [at, data.heading]), state.data, (value) => go({ data: Number(value), trial: 0 })))] : []),
-      keyed("trial", select("Trial", trials, state.trial, (value) => go({ trial: Number(value) }))),
-      keyed("plane", select("Plane", [["principal", "principal components"], ["own", "what separates each method's sets"], ["both", "both"]], state.plane, (value) => go({ plane: value }))),
+      ...(all.length > 1 ? [select("data", "Data", all.map((data, at) => [at, data.heading]), state.data, (value) => go({ data: Number(value), trial: 0 }))] : []),
+      select("trial", "Trial", trials, state.trial, (value) => go({ trial: Number(value) })),
+      select("plane", "Plane", [["principal", "principal components"], ["own", "what separates each method's sets"], ["both", "both"]], state.plane, (value) => go({ plane: value })),
       element("fieldset", {}, element("legend", {}, "Methods"), names().map(box)),
       ...(state.trial === ALL ? [] : [
         element("button", { type: "button", "data-key": "list", onclick: everything }, "List all examples"),
@@ -171,10 +171,6 @@ function explore(root, { data: all, start }) {
       ...(data().leftOut ? [element("p", { class: "note" }, `${data().leftOut} further trials are left out to keep the page small; --cell DATA/TRIAL chooses others.`)] : []));
     if (focused) controls.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
-  const keyed = (key, label) => {
-    label.querySelector("select").dataset.key = key;
-    return label;
-  };
 
   document.addEventListener("keydown", (event) => event.key === "Escape" && view.clear());
   state.methods = new Set(start);
