@@ -87,7 +87,7 @@ pub(crate) enum Command {
     Export(Export),
     /// Learn a composition function from labelled embeddings, and find out which one to take.
     FitComposer(FitComposerArgs),
-    /// Make one self-contained HTML page of a run, or Markdown tables of several.
+    /// Make one self-contained HTML page of a run, to look at and to click, or Markdown tables of several.
     Report(ReportArgs),
     /// Compare two runs trial by trial: what got significantly better or worse.
     Diff(DiffArgs),
@@ -471,7 +471,7 @@ pub(crate) struct ReportArgs {
     /// The file to write [default: DIR/report.html; Markdown goes to stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Show this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
+    /// Begin with this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
     #[arg(long, value_name = "DATA/TRIAL")]
     pub(crate) cell: Vec<String>,
     /// A TOML file of numbers to stand beside ours, such as a paper's (Markdown only).

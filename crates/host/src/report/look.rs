@@ -18,7 +18,7 @@ use super::svg::{cut, range};
 use super::{ReportData, pixels, scatter};
 use crate::failure::Failure;
 
-/// Further trials can be chosen as long as all of them together take no more than this.
+/// Further trials can be chosen as long as all of them together take no more than this, and no more than there is room for.
 const MOST_BYTES: usize = 1_200_000;
 /// Pictures of one trial take no more than this.
 const MOST_PIXELS: usize = 200_000;
@@ -38,14 +38,19 @@ pub(crate) fn data<'a>(
     report: &ReportData,
     shown: &[Looked<'_>],
     others: impl Iterator<Item = Result<Looked<'a>, Failure>>,
+    room: usize,
 ) -> Result<String, Failure> {
     let results = &report.results;
     let mut trials: Vec<Value> = shown.iter().map(|looked| trial(report, looked)).collect();
     let mut bytes: usize = trials.iter().map(|trial| trial.to_string().len()).sum();
     for looked in others {
+        // Not even looked at if it cannot fit: trials of one run are alike.
+        if bytes + bytes / trials.len().max(1) / 2 > room.min(MOST_BYTES) {
+            break;
+        }
         let next = trial(report, &looked?);
         bytes += next.to_string().len();
-        if bytes > MOST_BYTES {
+        if bytes > room.min(MOST_BYTES) {
             break;
         }
         trials.push(next);
@@ -57,8 +62,11 @@ pub(crate) fn data<'a>(
     };
     let all: Vec<Value> =
         results.data().into_iter().map(data).filter(|data| data["trials"][0].is_object()).collect();
-    // Many pictures at once are none.
-    let start = best(results, START).names();
+    // Many pictures at once are none. Those who are told the truth have nothing to show.
+    let oracles = &results.record.oracles;
+    let mut start = best(results, START + oracles.len()).names();
+    start.sort_by_key(|name| results.is_oracle(name));
+    start.truncate(START);
     Ok(escape(&json!({ "start": start, "data": all }).to_string()))
 }
 

@@ -3,7 +3,7 @@
 use compflow_api::Unit;
 use compflow_engine::Results;
 use compflow_engine::results::{lead, score_text};
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
     ReportData, composition, found, points, scores, script, selection, setup, t_tests, times, traces, trial,
@@ -14,19 +14,8 @@ use crate::output::latex::metric_name;
 /// Everything in one file: no script, no font, nothing comes from elsewhere.
 const STYLE: &str = include_str!("style.css");
 
-/// The sections in their order, as the links at the top name them.
-const SECTIONS: [(&str, &str); 10] = [
-    ("found", "Found"),
-    ("cell", "One trial"),
-    ("scores", "Scores"),
-    ("trials", "Trials"),
-    ("tests", "Tests"),
-    ("selection", "Selection"),
-    ("time", "Time"),
-    ("convergence", "Convergence"),
-    ("composition", "Composition"),
-    ("run", "What was run"),
-];
+/// What a page may take. Pictures of trials make way for the rest.
+const MOST_BYTES: usize = 2_900_000;
 
 /// The page of a run.
 ///
@@ -37,20 +26,25 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
     let chosen = trial::choose(report, cells)?;
     let traces = results.traces()?;
     let selected = results.selected()?;
-    let cell = trial::section(report, &chosen)?;
     let scored = !results.metrics().is_empty();
-    let composition = composition::section(report);
-    let (found, tests) = (found::section(report)?, t_tests::section(report));
-    let there = |id: &str| match id {
-        "found" => found.is_some(),
-        "tests" => tests.is_some(),
-        "scores" => scored || found.is_none(),
-        "trials" => scored,
-        "composition" => composition.is_some(),
-        "selection" => !selected.is_empty(),
-        _ => true,
-    };
-    let sections = SECTIONS.iter().filter(|(id, _)| there(id));
+    let found = found::section(report)?;
+    let there = |wanted: bool, section: &dyn Fn() -> Markup| wanted.then(section);
+    let mut sections = vec![
+        ("scores", "Scores", there(scored || found.is_none(), &|| scores::section(report))),
+        ("trials", "Trials", there(scored, &|| points::section(report))),
+        ("tests", "Tests", t_tests::section(report)),
+        ("selection", "Selection", there(!selected.is_empty(), &|| selection::section(report, &selected))),
+        ("time", "Time", Some(times::section(report))),
+        ("convergence", "Convergence", Some(traces::section(report, &traces))),
+        ("composition", "Composition", composition::section(report)),
+        ("run", "What was run", Some(setup::section(report))),
+    ];
+    sections.insert(0, ("found", "Found", found));
+    let taken: usize = sections.iter().flat_map(|(.., section)| section).map(|section| section.0.len()).sum();
+    let room = MOST_BYTES.saturating_sub(taken + STYLE.len() + script::text().len());
+    sections.insert(1, ("cell", "One trial", Some(trial::section(report, &chosen, room)?)));
+    let sections: Vec<(&str, &str, Markup)> =
+        sections.into_iter().filter_map(|(id, title, section)| Some((id, title, section?))).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -67,20 +61,11 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
                     h1 { (results.record.name) }
                     p.lead { (subtitle(results)) }
                     @if let Some(winners) = winners(results) { p.winners { (winners) } }
-                    nav { @for (id, title) in sections { a href=(format!("#{id}")) { (title) } } }
+                    nav { @for (id, title, _) in &sections { a href=(format!("#{id}")) { (title) } } }
                 }
                 main {
                     (setup::failures(results))
-                    @if let Some(found) = &found { (found) }
-                    (cell)
-                    @if there("scores") { (scores::section(report)) }
-                    @if scored { (points::section(report)) }
-                    @if let Some(tests) = &tests { (tests) }
-                    @if !selected.is_empty() { (selection::section(report, &selected)) }
-                    (times::section(report))
-                    (traces::section(report, &traces))
-                    @if let Some(composition) = &composition { (composition) }
-                    (setup::section(report))
+                    @for (.., section) in &sections { (section) }
                 }
                 script { (PreEscaped(script::text())) }
             }
@@ -103,7 +88,7 @@ fn subtitle(results: &Results) -> String {
 }
 
 /// Who is best by the leading metric, data set by data set.
-fn winners(results: &Results) -> Option<maud::Markup> {
+fn winners(results: &Results) -> Option<Markup> {
     if results.clusterers().len() < 2 {
         return None;
     }

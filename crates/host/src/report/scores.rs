@@ -6,7 +6,11 @@ use compflow_engine::results::{Summary, Trivial, score_text};
 use maud::{Markup, html};
 
 use super::ReportData;
+use super::shown::best;
 use crate::output::latex::{SIGNIFICANT, metric_name};
+
+/// More methods than this are for programs to read.
+const MOST: usize = 400;
 
 /// How two methods compare.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +57,7 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                     @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete. " }
                     @if has_seeds(report) { "Examples with a seed are not compared with the truth." }
                 }
+                (best(results, MOST).note())
                 div.figures.fit { @for metric in &metrics { (table(report, metric)) } }
             }
             @if let Some(reason) = missing_trivial(report) {
@@ -80,7 +85,7 @@ fn missing_trivial(report: &ReportData) -> Option<&String> {
 
 fn table(report: &ReportData, metric: &str) -> Markup {
     let results = &report.results;
-    let (data, clusterers) = (results.data(), results.clusterers());
+    let (data, clusterers) = (results.data(), best(results, MOST).names());
     let known = |which: Trivial| data.iter().any(|data| report.trivial(data, which, metric).is_some());
     html! {
         figure tabindex="0" {

@@ -1,18 +1,22 @@
 //! The section of the chosen trials: the points, the composition graphs and the confusion tables of every method.
 
+use compflow_engine::results::AssignmentTable;
 use maud::{Markup, PreEscaped, html};
 
 use super::graph::Graph;
 use super::looked::{Chosen, Examples, Looked, Method, counts};
 use super::scatter::Placed;
-use super::shown::best;
+use super::shown::{Shown, best};
 use super::{ReportData, confusion, look};
 use crate::failure::Failure;
 
 /// So many data sets are shown if the user does not choose.
 const DEFAULT: usize = 4;
-/// So many methods are drawn side by side.
+/// So many methods are drawn side by side, and fewer if that takes too much room.
 const MOST: usize = 16;
+
+/// Bytes of the section that are neither pictures nor data.
+const REST: usize = 20_000;
 
 /// The trials that `--cell` names; the first of every data set if it names none.
 ///
@@ -55,17 +59,37 @@ pub(crate) fn choose(report: &ReportData, wanted: &[String]) -> Result<Vec<Chose
         .collect()
 }
 
-/// The section, with a tab for each trial. What a script needs to show more than that is in it, too.
+/// The section, with a tab for each trial, and what a script needs to show more than that. It takes no more than `room` bytes if
+/// that can be had by showing fewer methods.
 ///
 /// # Errors
 /// If the table of assignments is missing or damaged.
-pub(crate) fn section(report: &ReportData, chosen: &[Chosen]) -> Result<Markup, Failure> {
+pub(crate) fn section(report: &ReportData, chosen: &[Chosen], room: usize) -> Result<Markup, Failure> {
     let table = report.results.assignment_table()?;
-    let shown = best(&report.results, MOST);
-    let looked = |chosen: &Chosen| Looked::new(report, &table, &shown, chosen);
+    let mut most = MOST;
+    loop {
+        let shown = best(&report.results, most);
+        let section = drawn(report, &table, &shown, chosen, room)?;
+        if section.0.len() <= room || most == 1 {
+            return Ok(section);
+        }
+        most /= 2;
+    }
+}
+
+fn drawn(
+    report: &ReportData,
+    table: &AssignmentTable,
+    shown: &Shown<'_>,
+    chosen: &[Chosen],
+    room: usize,
+) -> Result<Markup, Failure> {
+    let looked = |chosen: &Chosen| Looked::new(report, table, shown, chosen);
     let trials = chosen.iter().map(looked).collect::<Result<Vec<Looked<'_>>, Failure>>()?;
+    let panels: Vec<Markup> = trials.iter().map(panel).collect();
+    let taken: usize = panels.iter().map(|panel| panel.0.len()).sum();
     let more = others(report, chosen).into_iter().map(|chosen| looked(&chosen));
-    let data = look::data(report, &trials, more)?;
+    let data = look::data(report, &trials, more, room.saturating_sub(taken + REST))?;
     let title = |chosen: &Chosen| format!("{}, trial {}", report.results.heading(&chosen.data), chosen.trial);
     Ok(html! {
         section #cell {
@@ -89,10 +113,10 @@ pub(crate) fn section(report: &ReportData, chosen: &[Chosen]) -> Result<Markup, 
                         ":focus-visible~.tabs label[for=cell-" (at) "]{outline:2px solid var(--accent)}"
                     }
                 }
-                @for (at, trial) in trials.iter().enumerate() {
+                @for (at, (chosen, panel)) in chosen.iter().zip(&panels).enumerate() {
                     div.panel id=(format!("panel-{at}")) {
-                        p.lead { (title(&trial.chosen)) }
-                        (panel(trial))
+                        p.lead { (title(chosen)) }
+                        (panel)
                     }
                 }
             }

@@ -94,7 +94,7 @@ function explore(root, { data: all, start }) {
       const some = trial().ids.length < trial().n ? ` ${trial().ids.length} of ${trial().n} examples are shown.` : "";
       panels.append(
         element("p", { class: "note" }, `Principal components hold ${trial().share} % of the variance. Circles belong to singletons, plusses to compositions: each bar has the colour of one member.${some}`),
-        element("div", { class: "figures small" }, everybody.map((found) => figure(found, element("div", { class: "planes" },
+        element("div", { class: state.plane === "both" ? "figures wide" : "figures small" }, everybody.map((found) => figure(found, element("div", { class: "planes" },
           planes(found).map(([place, label]) => scatter(found, place, `${found.title}, ${label}, ${found.counts}`, view)))))));
     }
     panels.append(
