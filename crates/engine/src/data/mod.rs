@@ -3,6 +3,7 @@
 pub(crate) mod dataset;
 mod seeds;
 mod segments;
+pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod survey;
 

@@ -30,6 +30,12 @@ pub(crate) struct DataSource {
 }
 
 impl DataSource {
+    /// Tells the observer that the loader is called.
+    fn calling(&self, factory: &Factory) -> Box<dyn Send> {
+        let component = self.loader.component();
+        factory.calling(&format!("data `{}`", self.name), component.kind, component.name)
+    }
+
     /// Opens a file.
     ///
     /// # Errors
@@ -48,6 +54,7 @@ impl DataSource {
     ) -> Result<BatchReader> {
         let columns = self.columns.iter().filter(|(name, _)| wanted(name));
         let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, threads, memory: factory.memory };
         let stream = self.loader.load(&LoadRequest { path: file, columns: &columns }, &services)?;
@@ -69,6 +76,7 @@ impl DataSource {
     pub(crate) fn probe(&self, file: Option<&Path>, factory: &Factory) -> Result<()> {
         let columns = self.columns.iter();
         let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
         match self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)? {
@@ -103,6 +111,7 @@ impl DataSource {
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
         let mut builder = Builder::new(keep, memory);
         builder.segments = self.segments;
+        let _calling = self.calling(factory);
         for file in &self.files {
             let batches = self.load(file.as_deref(), factory, threads)?.map(|batch| batch.map_err(Error::from));
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;

@@ -13,8 +13,12 @@ pub(crate) mod shared;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use compflow_api::{Flags, Metric};
+use serde::{Deserialize, Serialize};
+
+use self::check::Checked;
 
 pub use self::recipe::Recipe;
 use self::recipe::Setting;
@@ -46,8 +50,21 @@ pub struct Plan {
     /// Of all evaluators, in their order.
     pub(crate) metrics: Vec<Metric>,
     pub(crate) tune: Option<PlannedTune>,
+    /// Whether cells run in processes of their own; `None` if the pipeline does not say.
+    pub(crate) isolate: Option<bool>,
+    /// How long a cell may take.
+    pub(crate) timeout: Option<Duration>,
     /// How many cells run at the same time.
     pub(crate) jobs: usize,
+}
+
+/// What a cell may use.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Shares {
+    /// How many cells run at the same time.
+    pub(crate) jobs: usize,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
 }
 
 impl Pipeline {
@@ -62,15 +79,41 @@ impl Pipeline {
         observer: &Arc<dyn Observer>,
         cancel: &Cancel,
     ) -> Result<Arc<Plan>> {
-        let memory = resources.memory();
-        let factory = Factory::new(registry, &self.folder, observer, cancel, memory);
+        let factory = Factory::new(registry, &self.folder, observer, cancel, resources.memory());
         let mut checked = check::check(self, &factory)?;
         let data = load::load(self, &factory, &mut checked, resources.threads())?;
+        let mut plan = self.planned(factory, checked, data);
+        plan.divide(resources);
+        Ok(Arc::new(plan))
+    }
+
+    /// The plan of another process, with the data that it has read and the shares of a cell.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn plan_again(
+        &self,
+        registry: &Registry,
+        datasets: Vec<Dataset>,
+        shares: Shares,
+        observer: &Arc<dyn Observer>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Plan>> {
+        let factory = Factory::new(registry, &self.folder, observer, cancel, shares.memory);
+        let mut checked = check::check(self, &factory)?;
+        let data = load::handed_on(self, &mut checked, datasets);
+        let mut plan = self.planned(factory, checked, data);
+        plan.share(shares);
+        Ok(Arc::new(plan))
+    }
+
+    /// A plan in which cells have no shares yet.
+    fn planned(&self, factory: Factory, checked: Checked, data: Vec<PlannedData>) -> Plan {
         let tune = self.contents.tune.as_ref().zip(checked.metric).and_then(|(tune, metric)| {
             let data = data.iter().position(|data| data.name == tune.data.0)?;
             Some(PlannedTune { data, metric })
         });
-        let mut plan = Plan {
+        Plan {
             file: self.file.clone(),
             resolved: self.document.root.to_json(&mut Vec::new()),
             name: self.contents.name.clone(),
@@ -83,17 +126,17 @@ impl Pipeline {
                 evaluators: checked.evaluators,
                 memberships: self.contents.memberships,
                 threads: 1,
-                memory,
+                memory: factory.memory,
             },
             data,
             clusterers: checked.clusterers,
             metrics: checked.metrics,
             tune,
+            isolate: self.contents.isolate,
+            timeout: self.contents.timeout,
             jobs: 1,
             factory,
-        };
-        plan.divide(resources);
-        Ok(Arc::new(plan))
+        }
     }
 }
 
@@ -146,13 +189,26 @@ impl Plan {
     fn divide(&mut self, resources: &Resources) {
         let tested = cell::test_cells(self, &cell::assume_first(self)).len();
         let cells = cell::tuning_cells(self).len().max(tested);
-        self.jobs = resources.jobs().clamp(1, cells.max(1));
-        self.setting.threads = resources.threads_of_a_cell(self.jobs);
-        let numbers: usize =
-            self.data.iter().flat_map(|data| &data.dataset.trials).map(|trial| trial.embeddings.len()).sum();
-        let left = resources.memory().saturating_sub(4 * numbers as u64);
-        self.setting.memory = left / self.jobs as u64;
-        self.factory.memory = self.setting.memory;
+        let jobs = resources.jobs().clamp(1, cells.max(1));
+        let left = resources.memory().saturating_sub(self.data_bytes());
+        self.share(Shares { jobs, threads: resources.threads_of_a_cell(jobs), memory: left / jobs as u64 });
+    }
+
+    /// How much memory the embeddings take.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let trials = self.data.iter().flat_map(|data| &data.dataset.trials);
+        trials.map(|trial| size_of_val(&trial.embeddings[..]) as u64).sum()
+    }
+
+    fn share(&mut self, Shares { jobs, threads, memory }: Shares) {
+        self.jobs = jobs;
+        (self.setting.threads, self.setting.memory) = (threads, memory);
+        self.factory.memory = memory;
+    }
+
+    /// What a cell may use.
+    pub(crate) fn shares(&self) -> Shares {
+        Shares { jobs: self.jobs, threads: self.setting.threads, memory: self.setting.memory }
     }
 }
 

@@ -1,7 +1,11 @@
 //! From a file to what it offers: all code that opens libraries, and all unsafe code of the engine.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
+use arrow_buffer::Buffer;
+use bytes::Bytes;
 use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
 use compflow_api::{ForeignLibrary, Problem, collect_problem, with_default_floats};
 use libloading::{Library, Symbol};
@@ -74,6 +78,41 @@ fn check_abi(abi: &RawAbi) -> Result<()> {
 /// The loader's own words; the error itself only says that dlopen failed.
 fn cause(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// The content of a file that nobody writes to any more, without reading it; nobody can write to what is returned either.
+///
+/// # Errors
+/// If it cannot be mapped.
+pub(crate) fn map(file: &File) -> io::Result<Buffer> {
+    // SAFETY: the file has no name, and the process that has made it is done with it: nobody changes or shortens it.
+    let mapped = unsafe { memmap2::Mmap::map(file) }?;
+    Ok(Buffer::from(Bytes::from_owner(mapped)))
+}
+
+/// Calls a function when the process crashes, on the thread that does, before it ends as it would have. The function must
+/// keep to what handlers of signals may do.
+#[cfg(unix)]
+pub fn on_crash(handler: extern "C" fn(libc::c_int)) {
+    for signal in [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV] {
+        // SAFETY: an action of zeros is one without flags, and all of its fields that matter are set; the handler is a
+        // function of the signature that is called without `SA_SIGINFO`.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as libc::sighandler_t;
+            // On a stack of its own, as the thread's may be full; once, so that the same signal then ends the process.
+            action.sa_flags = libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Calls a function when somebody ends the process by `exit`.
+#[cfg(unix)]
+pub fn on_exit(handler: extern "C" fn()) {
+    // SAFETY: the function lives as long as the process.
+    unsafe { libc::atexit(handler) };
 }
 
 /// Bytes that all libraries and the host have allocated and not freed, where the allocator counts them: a sanitizer's if

@@ -12,7 +12,7 @@ use super::names;
 use super::summary::Summary;
 use crate::data::Ids;
 use crate::error::{Error, Result};
-use crate::files::{Output, plain};
+use crate::files::{Output, display, plain};
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::run::generation::Generation;
@@ -88,7 +88,7 @@ fn write_parts(file: &mut Output<'_>, parts: impl Iterator<Item = PolarsResult<D
 pub(super) fn unwritable(folder: &Path, name: &str, error: &std::io::Error) -> Error {
     Error::run(format!(
         "{}: {name} cannot be written: {}; finished cells are kept, run again to continue",
-        folder.display(),
+        display(folder),
         plain(error)
     ))
 }

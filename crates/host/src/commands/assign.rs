@@ -30,7 +30,13 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     check_out(&args.out, &files, &results.folder)?;
     let (loader, params) = loader(&files, &args.filter)?;
     let folders = plugins::search_path(plugins)?;
-    let recorded = RecordedRun::new(&results.record, &folders, variables(), &terminal, &cancel);
+    let recorded = RecordedRun::new(
+        &results.record,
+        |pins| plugins::scanned(&folders, pins),
+        variables(),
+        &terminal,
+        &cancel,
+    );
     let options = AssignOptions { degree: args.degree, seen_only: args.seen_only, novel: args.novel };
     let assigner = Assigner::open(&results, &recorded, &cell, &options)?;
     let data = NewData {

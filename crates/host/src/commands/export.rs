@@ -29,7 +29,13 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
         CellRequest { data: args.data.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
     let cells = Cell::choose_trials(&run, &request)?;
     let folders = plugins::search_path(plugins)?;
-    let recorded = RecordedRun::new(&run.record, &folders, variables(), &Terminal::shared(true), &Cancel::new());
+    let recorded = RecordedRun::new(
+        &run.record,
+        |pins| plugins::scanned(&folders, pins),
+        variables(),
+        &Terminal::shared(true),
+        &Cancel::new(),
+    );
     let dataset = match cells.first() {
         Some(cell) => recorded.data(&cell.data)?,
         None => return Err(Failure::request("the run has found nothing")),

@@ -39,7 +39,7 @@ pub(crate) fn run(plugins: &[PathBuf], name: &str, as_json: bool) -> Result<i32,
 fn inspect(registry: &Registry, name: &str, as_json: bool) -> Result<String, Failure> {
     let found: Vec<_> = match name.contains(':') {
         true => Kind::ALL.into_iter().filter_map(|kind| registry.find(kind, name).ok()).collect(),
-        false => registry.entries().copied().filter(|entry| entry.component.name == name).collect(),
+        false => registry.entries().filter(|entry| entry.component.name == name).collect(),
     };
     if found.is_empty() {
         let names: Vec<&str> = Kind::ALL.into_iter().flat_map(|kind| registry.names(kind)).collect();

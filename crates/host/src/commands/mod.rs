@@ -4,6 +4,7 @@ mod assign;
 mod check;
 mod completions;
 mod demo;
+mod describe;
 mod diff;
 mod eval;
 mod export;
@@ -22,21 +23,25 @@ mod status;
 mod test_plugin;
 mod verify;
 mod why;
+mod worker;
 
 pub(crate) use self::fit_composer::grid as composers;
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
-use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
+use compflow_engine::{Cancel, Observer, Pipeline, Plan, Resources};
 
 use crate::cli::{Cli, Command, Export, PipelineArgs};
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::terminal::clean::clean;
+#[cfg(unix)]
+use crate::terminal::crash;
+use crate::terminal::stdout;
 
 /// Runs the command that was asked for; returns the exit code.
 ///
@@ -44,6 +49,15 @@ use crate::terminal::clean::clean;
 /// Whatever kept it from its work.
 pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     let plugins = &cli.plugins;
+    // What a plugin does while it is tested is seen by the process that has started this one, and held against it.
+    let tests = matches!(&cli.command, Command::TestPlugin(args) if args.worker.is_some());
+    if !tests {
+        stdout::take();
+    }
+    #[cfg(unix)]
+    if !tests && !matches!(cli.command, Command::Worker | Command::Describe { .. }) {
+        crash::name_culprits();
+    }
     match &cli.command {
         Command::Demo(args) => demo::run(plugins, args),
         Command::Init(args) => init::run(plugins, args),
@@ -65,6 +79,8 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),
         Command::TestPlugin(args) => test_plugin::run(plugins, args),
+        Command::Worker => worker::run(plugins),
+        Command::Describe { libraries } => describe::run(libraries),
         Command::Schema => schema::run(plugins),
         Command::Completions { shell } => completions::run(*shell),
     }
@@ -78,14 +94,13 @@ pub(crate) fn print(text: &str) -> Result<i32, Failure> {
 /// Writes a table to stdout: one for programs as it is, so that its names are those of the other tables, unless a terminal
 /// would obey what is in it.
 pub(crate) fn print_table(format: Format, text: &str) -> Result<i32, Failure> {
-    let for_programs = matches!(format, Format::Json | Format::Csv) && !std::io::stdout().is_terminal();
+    let for_programs = matches!(format, Format::Json | Format::Csv) && !stdout::is_terminal();
     if for_programs { write(text) } else { print(text) }
 }
 
 /// A reader that has gone away (`| head`) has what it wanted.
 fn write(text: &str) -> Result<i32, Failure> {
-    let mut stdout = std::io::stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout::write(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write to stdout: {}", plain(&error))))
         }
@@ -107,13 +122,17 @@ fn prepare(
 ) -> Result<Arc<Plan>, Failure> {
     let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
     let pipeline = Pipeline::load(&args.file, &options)?;
-    let registry = Registry::scan_pinned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins());
     let resources = Resources {
         jobs: args.jobs.map(|jobs| jobs as usize),
         threads: args.threads.map(|threads| threads as usize),
         memory: args.memory,
     };
-    pipeline.plan(&registry, &resources, observer, cancel)
+    let here = std::env::current_dir();
+    let plan = pipeline.plan(&registry, &resources, observer, cancel);
+    // A component may have gone elsewhere while it was made, and the results folder is relative to where the user is.
+    let _ = here.map(std::env::set_current_dir);
+    plan
 }
 
 /// Where results go.

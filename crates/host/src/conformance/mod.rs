@@ -20,9 +20,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use compflow_engine::plugin::{library, trust};
+use compflow_engine::plugin::trust;
 
 use crate::cli::TestPluginArgs;
+use crate::commands::plugins::look_into;
 use crate::commands::print;
 use crate::conformance::report::{Event, MARK, Verdict};
 use crate::failure::Failure;
@@ -76,12 +77,10 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         )),
     };
     tally.add(&about, "is named like a plugin", &named)?;
-    let opened = trust::writable_by_anyone(&file)
-        .map_or_else(|| library::open(&file), |reason| Err(Failure::Library(reason)));
-    let library = match opened {
+    let library = match trust::writable_by_anyone(&file).map_or_else(|| look_into(&file), Err) {
         Ok(library) => library,
         Err(reason) => {
-            tally.add(&about, "handshake", &Verdict::Fail(reason.to_string()))?;
+            tally.add(&about, "handshake", &Verdict::Fail(reason))?;
             return Ok(1);
         }
     };
@@ -95,10 +94,10 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         return Err(Failure::request(format!("--component: {about} offers no `{unknown}`")));
     }
     for component in &library.components {
-        worker::columns_for(&args.columns, component.name)?;
+        worker::columns_for(&args.columns, &component.name)?;
     }
     for (number, component) in library.components.iter().enumerate() {
-        if args.component.is_empty() || args.component.iter().any(|name| name == component.name) {
+        if args.component.is_empty() || args.component.iter().any(|name| *name == component.name) {
             let about = format!("{} {}", component.kind, component.name);
             test_component(plugins, args, &file, number, &about, &mut tally)?;
         }

@@ -1,9 +1,12 @@
 //! What goes to stderr: progress bars on a terminal, warnings anywhere; and what comes from the user while work goes on.
 
 pub(crate) mod clean;
+#[cfg(unix)]
+pub(crate) mod crash;
 pub(crate) mod interrupt;
 mod lines;
 pub(crate) mod problems;
+pub(crate) mod stdout;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -126,6 +129,11 @@ impl Observer for Terminal {
     /// A line for one piece of work whose progress comes from a component.
     fn work(&self, about: &str) -> Box<dyn Progress> {
         self.bar(about, 0, "         {spinner} {msg} {elapsed}")
+    }
+
+    #[cfg(unix)]
+    fn calling(&self, during: &str, component: &str) -> Box<dyn Send> {
+        crash::calling(during, component)
     }
 
     /// Says how often warnings came again that were shown once.

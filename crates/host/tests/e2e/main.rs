@@ -18,6 +18,7 @@ mod examples;
 mod faults;
 mod fit_composer;
 mod howto;
+mod isolation;
 mod lead;
 mod mixture;
 mod nesting;
