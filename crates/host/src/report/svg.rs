@@ -83,11 +83,12 @@ pub(crate) fn short(value: f64) -> String {
 /// Values on one axis, with as many digits as it takes to tell them apart.
 pub(crate) fn labels(values: &[f64]) -> Vec<String> {
     let brief: Vec<String> = values.iter().map(|value| short(*value)).collect();
-    let distinct: std::collections::BTreeSet<&String> = brief.iter().collect();
-    if distinct.len() == values.len() {
+    let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
+    let says =
+        |(text, value): (&String, &f64)| text.parse().is_ok_and(|said: f64| (said - value).abs() < 0.01 * least);
+    if brief.iter().zip(values).all(says) {
         return brief;
     }
-    let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
     let digits = (1.0 - (1.001 * least).log10().floor()).clamp(0.0, 9.0) as usize;
     let texts: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
     // A last digit that is nought everywhere says nothing.
