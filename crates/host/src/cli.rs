@@ -40,8 +40,19 @@ pub(crate) enum Command {
     },
     /// Show the cells of a pipeline: how many, how many are kept, how much memory they need.
     Plan(PipelineArgs),
+    /// Say what a run would compute, and which changed input is the reason.
+    Why(WhyArgs),
     /// Show how far the parts of a run are, from its results folder.
     Status(StatusArgs),
+    /// List all results folders, with pipeline, age, best method and state.
+    Runs {
+        /// Where to look.
+        #[arg(default_value = "results", value_name = "DIR")]
+        folder: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Read everything in results folders, and say what is not as it was written.
     Verify {
         /// Results folders.
@@ -170,6 +181,17 @@ pub(crate) struct PipelineArgs {
     /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+    /// Only these cells: DATA/CLUSTERER, a clusterer or a data set.
+    pub(crate) cell: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,15 @@
 //! What goes to stdout: tables in the format that the user asked for.
 
 pub(crate) mod csv;
+mod duration;
 pub(crate) mod found;
 mod json;
 pub(crate) mod latex;
 mod markdown;
 pub(crate) mod summary;
 pub(crate) mod table;
+
+pub(crate) use self::duration::duration;
 
 /// Formats of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -84,9 +84,9 @@ pub(crate) fn short(value: f64) -> String {
 pub(crate) fn labels(values: &[f64]) -> Vec<String> {
     let brief: Vec<String> = values.iter().map(|value| short(*value)).collect();
     let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
-    let says =
-        |(text, value): (&String, &f64)| text.parse().is_ok_and(|said: f64| (said - value).abs() < 0.01 * least);
-    if brief.iter().zip(values).all(says) {
+    let is_near =
+        |(text, value): (&String, &f64)| text.parse().is_ok_and(|read: f64| (read - value).abs() < 0.1 * least);
+    if brief.iter().zip(values).all(is_near) {
         return brief;
     }
     let digits = (1.0 - (1.001 * least).log10().floor()).clamp(0.0, 9.0) as usize;

@@ -34,4 +34,5 @@ mod start;
 mod trust;
 mod tutorial;
 mod verify;
+mod why;
 mod without_truth;
