@@ -69,12 +69,12 @@ fn noted(notes: &[String], before: &str) -> String {
 }
 
 /// A name with a line break in it would take two rows.
-fn one_line(text: &String) -> String {
+fn one_line(text: &str) -> String {
     text.replace('\n', "␊")
 }
 
 fn joined(grids: &[Grid], render: fn(&Grid) -> String) -> String {
-    let one_line_each = |texts: &Vec<String>| texts.iter().map(one_line).collect();
+    let one_line_each = |texts: &Vec<String>| texts.iter().map(|text| one_line(text)).collect();
     let grid = |grid: &Grid| Grid {
         title: one_line(&grid.title),
         header: one_line_each(&grid.header),
