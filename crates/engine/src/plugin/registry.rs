@@ -1,6 +1,7 @@
 //! Which components there are: the libraries on the search path, opened once.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +10,7 @@ use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 use super::{library, trust};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{hash_file, plain};
+use crate::files::{hash_file, hash_of, plain};
 use crate::pipeline::Pins;
 use crate::pipeline::pins::PREFIX;
 use crate::problem::Problem;
@@ -47,15 +48,19 @@ impl LibraryFile {
 
     /// Opens it, if it may be.
     fn open(&self, pins: &Pins) -> Result<ForeignLibrary> {
-        if let Some(reason) = trust::writable_by_anyone(&self.path) {
-            return Err(Error::Library(reason));
+        if let Some(reason) = trust::refusal(&self.path) {
+            return Err(Error::Library(format!("is not loaded: {reason}")));
         }
-        let hash = format!("{PREFIX}{}", self.hash().map_err(Clone::clone)?);
+        // What is hashed is what is opened: the name may lead to another file a moment later.
+        let unreadable = |error: std::io::Error| Error::Library(plain(&error));
+        let file = File::open(&self.path).map_err(unreadable)?;
+        let content = hash_of(&file, &Cancel::new()).map_err(unreadable)?;
+        let hash = format!("{PREFIX}{}", self.hash.get_or_init(|| Ok(content)).as_deref().map_err(Clone::clone)?);
         let pin = trust::stem(&self.path).and_then(|name| pins.get(name));
         if let Some(pin) = pin.filter(|pin| **pin != hash) {
             return Err(Error::Library(format!("is not loaded: the pipeline requires {pin}, and it is {hash}")));
         }
-        library::open(&self.path)
+        library::open(&self.path, file)
     }
 }
 

@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use compflow_engine::Registry;
-use compflow_engine::plugin::State;
+use compflow_engine::plugin::{State, trust};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, print_json};
 use crate::failure::Failure;
+use crate::terminal::to_stderr;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn run(plugins: &[PathBuf], as_json: bool) -> Result<i32, Failure> {
-    print(&list(&registry(plugins)?, as_json))
+    let text = list(&registry(plugins)?, as_json);
+    if as_json { print_json(&text) } else { print(&text) }
 }
 
 /// The components of all libraries on the search path.
@@ -49,7 +51,15 @@ pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
     if let Some(own) =
         std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
     {
-        folders.extend(own.join("../lib/compflow").canonicalize());
+        // Nobody has asked for this one, so it is not even looked into if somebody else could have made it.
+        if let Ok(installed) = own.join("../lib/compflow").canonicalize() {
+            match trust::refusal(&installed) {
+                None => folders.push(installed),
+                Some(reason) => {
+                    to_stderr(&format!("warning: {} is not searched: {reason}", installed.display()));
+                }
+            }
+        }
         folders.push(own);
     }
     let mut seen = std::collections::HashSet::new();

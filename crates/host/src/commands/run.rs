@@ -11,7 +11,6 @@ use super::{prepare, print_table, results_folder};
 use crate::cli::{PhaseName, RunArgs};
 use crate::failure::Failure;
 use crate::output::summary::SummaryTable;
-use crate::terminal::clean::clean;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -31,9 +30,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
     let sizes = plan.sizes();
     let table = SummaryTable { entries: &finished.summary, heading: &|data: &str| heading(data, &sizes) };
-    let printed = print_table(args.format, &args.format.render(&table));
+    let printed = print_table(args.format, &table);
     let (total, failed) = (finished.cells(), finished.failed());
-    let folder = clean(&out.display().to_string()).into_owned();
+    let folder = out.display();
     let cells = if total == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.done();
@@ -63,7 +62,7 @@ fn run_part(
     let phase = args.phase.map(PhaseName::phase);
     let options = PartOptions { part, phase, fresh: args.fresh, strict: args.strict };
     let finished = plan.run_part(out, options, terminal, cancel)?;
-    let folder = clean(&out.display().to_string()).into_owned();
+    let folder = out.display();
     let cells = if finished.cells == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.kept + finished.computed;

@@ -14,12 +14,15 @@ mod report;
 mod subject;
 mod worker;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use compflow_api::ForeignLibrary;
+use compflow_engine::files::plain;
 use compflow_engine::plugin::{library, trust};
 
 use crate::cli::TestPluginArgs;
@@ -52,6 +55,12 @@ impl Tally {
     }
 }
 
+/// Opens a library as it is now.
+fn open(file: &Path) -> Result<ForeignLibrary, Failure> {
+    let content = File::open(file).map_err(|error| Failure::Library(plain(&error)))?;
+    library::open(file, content)
+}
+
 /// Tests a library, or, as a worker, one of its components.
 ///
 /// # Errors
@@ -76,8 +85,8 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         )),
     };
     tally.add(&about, "is named like a plugin", &named)?;
-    let opened = trust::writable_by_anyone(&file)
-        .map_or_else(|| library::open(&file), |reason| Err(Failure::Library(reason)));
+    let opened = trust::refusal(&file)
+        .map_or_else(|| open(&file), |reason| Err(Failure::Library(format!("is not loaded: {reason}"))));
     let library = match opened {
         Ok(library) => library,
         Err(reason) => {

@@ -3,9 +3,11 @@
 pub(crate) mod csv;
 mod json;
 pub(crate) mod latex;
-mod markdown;
+pub(crate) mod markdown;
 pub(crate) mod summary;
 pub(crate) mod table;
+
+use crate::terminal::clean::one_line;
 
 /// Formats of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,16 +52,7 @@ impl Format {
 }
 
 fn joined(grids: &[Grid], render: fn(&Grid) -> String) -> String {
-    // A name with a line break in it would take two rows.
-    let one_line = |text: &String| text.replace('\n', "␊");
-    let one_line_each = |texts: &Vec<String>| texts.iter().map(one_line).collect();
-    let grid = |grid: &Grid| Grid {
-        title: one_line(&grid.title),
-        header: one_line_each(&grid.header),
-        rows: grid.rows.iter().map(one_line_each).collect(),
-        numbers: grid.numbers,
-    };
-    grids.iter().map(|found| render(&grid(found))).collect::<Vec<_>>().join("\n")
+    grids.iter().map(render).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows and columns of text with a title.
@@ -71,6 +64,20 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether all columns but the first are numbers.
     pub(crate) numbers: bool,
+}
+
+impl Grid {
+    /// Every text made harmless and passed through `escape`.
+    fn shown(&self, escape: fn(&str) -> String) -> Self {
+        let shown = |text: &String| escape(&one_line(text));
+        let each = |texts: &Vec<String>| texts.iter().map(shown).collect();
+        Self {
+            title: shown(&self.title),
+            header: each(&self.header),
+            rows: self.rows.iter().map(each).collect(),
+            numbers: self.numbers,
+        }
+    }
 }
 
 /// Rows of values with named columns.
