@@ -8,6 +8,7 @@ use compflow_api::{
     Loader, Metric, Services,
 };
 
+use super::effective::effective;
 use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
@@ -151,7 +152,7 @@ impl Checker<'_> {
     /// Makes a clusterer with all parameters chosen.
     fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
         let checked = self.make(component, Kind::Clusterer)?;
-        let params = checked.instance.component().effective(&checked.recipe.params);
+        let params = effective(&self.factory.registry, checked.instance.component(), &checked.recipe.params);
         match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
             Ok(streams) => Some(Setup { choices, recipe: checked.recipe, params, streams }),
             Err(error) => self.refused(component, &error),

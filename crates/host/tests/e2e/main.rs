@@ -39,4 +39,5 @@ mod start;
 mod trust;
 mod tutorial;
 mod verify;
+mod why;
 mod without_truth;
