@@ -16,7 +16,8 @@ use super::{PlannedClusterer, Setup, Variant};
 use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
 use crate::error::Error;
-use crate::files::{display, plain};
+use crate::files::pattern::expand;
+use crate::files::{display, plain, require_file};
 use crate::pipeline::keys::SEGMENT_KEYS;
 use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid, selection};
 use crate::plugin::factory::Factory;
@@ -93,6 +94,10 @@ impl Checker<'_> {
         };
         let schema: serde_json::Value = schema_of(component).unwrap_or_default();
         for point in &points {
+            // Nobody looks at what is missing then.
+            if self.factory.cancel.requested() {
+                break;
+            }
             let mut params = point.params.clone();
             selection::write_out_auto(&mut params, &schema, &schema_of);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
@@ -319,15 +324,13 @@ impl Checker<'_> {
         };
         let absolute = self.factory.folder.join(&pattern);
         let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
-            let matches = match glob::glob(&absolute.to_string_lossy()) {
-                Ok(matches) => matches,
-                Err(error) => {
-                    self.problems.push(problem(format!("`path` is no valid pattern: {}", error.msg)));
+            let files = match expand(&absolute.to_string_lossy(), &self.factory.cancel) {
+                Ok(files) => files,
+                Err(reason) => {
+                    self.problems.push(problem(format!("`path` {reason}")));
                     return None;
                 }
             };
-            let mut files: Vec<PathBuf> = matches.filter_map(Result::ok).filter(|file| file.is_file()).collect();
-            files.sort();
             if files.is_empty() {
                 self.problems.push(problem(format!("no file matches {}", display(&absolute))));
                 return None;
@@ -350,9 +353,8 @@ impl Checker<'_> {
 /// The real path of a file that can be opened.
 fn readable(file: &Path) -> std::io::Result<PathBuf> {
     let file = file.canonicalize()?;
-    if std::fs::File::open(&file)?.metadata()?.is_dir() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
+    require_file(&file)?;
+    std::fs::File::open(&file)?;
     Ok(file)
 }
 

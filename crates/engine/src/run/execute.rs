@@ -165,9 +165,9 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
     let cells: Arc<[Cell]> = cells.into();
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
-    for _ in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
+    for started in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
         let (shared, cells, next, sender) = (shared.clone(), cells.clone(), next.clone(), sender.clone());
-        std::thread::spawn(move || {
+        let work = move || {
             let mut hand = shared.workers.as_ref().map(Hand::new);
             while !shared.factory.cancel.requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
@@ -181,7 +181,14 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
                     break;
                 }
             }
-        });
+        };
+        // Those that the system does grant do the work of all; without any, this one does.
+        if std::thread::Builder::new().spawn(work.clone()).is_err() {
+            if started == 0 {
+                work();
+            }
+            break;
+        }
     }
     drop(sender);
     let mut deadline = None;

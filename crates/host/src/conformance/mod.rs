@@ -14,6 +14,7 @@ mod report;
 mod subject;
 mod worker;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -77,7 +78,8 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         )),
     };
     tally.add(&about, "is named like a plugin", &named)?;
-    let library = match trust::writable_by_anyone(&file).map_or_else(|| look_into(&file), Err) {
+    let refused = |reason: String| Err(format!("is not loaded: {reason}"));
+    let library = match trust::refusal(&file).map_or_else(|| look_into(&file), refused) {
         Ok(library) => library,
         Err(reason) => {
             tally.add(&about, "handshake", &Verdict::Fail(reason))?;

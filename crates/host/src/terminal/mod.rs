@@ -22,6 +22,11 @@ use crate::output::duration;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
+    as_is_to_stderr(&clean(line));
+}
+
+/// Likewise, with the colours or marks that are in it.
+pub(crate) fn as_is_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -62,7 +67,7 @@ impl Terminal {
     /// Shows a line above the bars.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.bars.suspend(|| to_stderr(&clean(line)));
+            self.bars.suspend(|| to_stderr(line));
         }
     }
 
@@ -106,7 +111,7 @@ impl Observer for Terminal {
 
     /// Shows an error, however quiet.
     fn error(&self, about: &str, text: &str) {
-        self.bars.suspend(|| to_stderr(&clean(&format!("error: {about}: {text}"))));
+        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
     }
 
     fn tuned(&self, clusterer: &str, choice: &str) {
