@@ -14,7 +14,6 @@ mod report;
 mod subject;
 mod worker;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
