@@ -55,7 +55,16 @@ impl LibraryFile {
     /// The library, opened if it is not; `None` if it is not used.
     fn opened(&self) -> Option<Result<&ForeignLibrary, &Error>> {
         let State::Known(known) = &self.state else { return None };
-        Some(known.opened.get_or_init(|| library::open(&self.path)).as_ref())
+        Some(known.opened.get_or_init(|| self.open_unchanged()).as_ref())
+    }
+
+    /// Opens it if it is still what was looked into elsewhere.
+    fn open_unchanged(&self) -> Result<ForeignLibrary> {
+        let now = hash_file(&self.path, &Cancel::new()).map_err(|error| Error::Library(plain(&error)))?;
+        if self.hash().is_ok_and(|hash| *hash == now) {
+            return library::open(&self.path);
+        }
+        Err(Error::Library("is not loaded: it has changed while this program ran".to_owned()))
     }
 
     /// Hash of the file's content: of a library that was opened, what it was before.
