@@ -2,8 +2,7 @@
 
 pub(crate) use compflow_engine::Error as Failure;
 
-use crate::terminal::clean::clean;
-use crate::terminal::{interrupt, problems};
+use crate::terminal::{as_is_to_stderr, interrupt, problems, to_stderr};
 
 /// 1 a cell or a write failed, 2 the request was wrong, 130 interrupted.
 pub(crate) fn exit_code(failure: &Failure) -> i32 {
@@ -18,11 +17,11 @@ pub(crate) fn exit_code(failure: &Failure) -> i32 {
     }
 }
 
-/// What to print.
-pub(crate) fn text(failure: &Failure) -> String {
+/// Says it on stderr.
+pub(crate) fn show(failure: &Failure) {
     match failure {
-        Failure::Problems { problems, sources } => problems::render(problems, sources),
-        Failure::Interrupted => "interrupted".to_owned(),
-        other => format!("error: {}", clean(&other.to_string())),
+        Failure::Problems { problems, sources } => as_is_to_stderr(&problems::render(problems, sources)),
+        Failure::Interrupted => to_stderr("interrupted"),
+        other => to_stderr(&format!("error: {other}")),
     }
 }

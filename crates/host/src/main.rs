@@ -11,14 +11,14 @@ mod terminal;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::terminal::{interrupt, to_stderr};
+use crate::terminal::interrupt;
 
 fn main() {
     let cli = Cli::parse();
     let code = match commands::dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
-            to_stderr(&failure::text(&failure));
+            failure::show(&failure);
             failure::exit_code(&failure)
         }
     };

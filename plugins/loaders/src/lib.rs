@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod claims;
 mod disturbed;
 mod npy;
 mod npy_file;

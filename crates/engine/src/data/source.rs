@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
-use compflow_api::{BATCH_ROWS, BatchReader, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
+use compflow_api::{
+    BATCH_ROWS, BatchReader, Description, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services,
+};
 
 use super::dataset::{Builder, Dataset, Keep, Trial, Width, trial_numbers};
 use super::survey::missing_column;
 use crate::error::{Error, Result};
-use crate::files::display;
+use crate::files::{display, human_bytes};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 
@@ -74,15 +76,20 @@ impl DataSource {
     /// # Errors
     /// Whatever the loader says.
     pub(crate) fn probe(&self, file: Option<&Path>, factory: &Factory) -> Result<()> {
+        match self.describe(file, factory)? {
+            Some(_) => Ok(()),
+            None => self.load(file, factory, 1).map(|_| ()),
+        }
+    }
+
+    /// What the loader says of a file without reading it, if it can.
+    fn describe(&self, file: Option<&Path>, factory: &Factory) -> Result<Option<Description>> {
         let columns = self.columns.iter();
         let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
         let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
-        match self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)? {
-            Some(_) => Ok(()),
-            None => self.load(file, factory, 1).map(|_| ()),
-        }
+        Ok(self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)?)
     }
 
     /// Looks into all files like that. That a column is missing is said to somebody who has named files and columns on the
@@ -104,11 +111,36 @@ impl DataSource {
         Ok(())
     }
 
+    /// Refuses data that says itself that it is too large, before any of it is read.
+    fn require_room(&self, factory: &Factory, memory: u64) -> Result<()> {
+        let (mut rows, mut dim) = (0_u64, 0);
+        for file in &self.files {
+            let described = self.describe(file.as_deref(), factory)?;
+            let Some((more, length)) = described.and_then(|found| Some((found.rows?, found.dim?))) else {
+                return Ok(());
+            };
+            (rows, dim) = (rows.saturating_add(more), length);
+        }
+        let bytes = rows.saturating_mul(4).saturating_mul(dim as u64);
+        match bytes > memory {
+            true => Err(Error::data(format!(
+                "{rows} embeddings of {dim} numbers take {}, more than the memory budget of {}; \
+                 see --memory, or `stream = true` of `ckm`",
+                human_bytes(bytes),
+                human_bytes(memory)
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// Reads everything, checks every value, and keeps the embeddings, which may take so much `memory`, or not.
     ///
     /// # Errors
     /// Naming the file, the row and what is wrong with it.
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
+        if keep == Keep::Matrix {
+            self.require_room(factory, memory)?;
+        }
         let mut builder = Builder::new(keep, memory);
         builder.segments = self.segments;
         let _calling = self.calling(factory);
@@ -154,7 +186,10 @@ impl Rows for Streamed<'_> {
         // Reading goes on while a batch is worked on.
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Vec<f32>>(2);
-            let reader = scope.spawn(move || self.read(&mut |batch| sender.send(batch).is_ok()));
+            let read = move || self.read(&mut |batch| sender.send(batch).is_ok());
+            let reader = std::thread::Builder::new()
+                .spawn_scoped(scope, read)
+                .map_err(|error| compflow_api::Error::new(format!("no thread can be started: {error}")))?;
             let mut rows = 0;
             let mut taken = Ok(());
             for batch in receiver {

@@ -60,6 +60,9 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
         .iter()
         .map(|clusterer| checker.clusterer(clusterer, contents, composer.as_ref().map(|shared| &shared.recipe)))
         .collect();
+    if factory.cancel.requested() {
+        return Err(Error::Interrupted);
+    }
     let evaluators = checker.evaluators(&contents.evaluators);
     let metrics: Vec<Metric> = evaluators.iter().flat_map(|evaluator| evaluator.metrics.clone()).collect();
     let all_made = evaluators.len() == contents.evaluators.len();

@@ -8,6 +8,7 @@ use compflow_api::{
     Loader, Metric, Services,
 };
 
+use super::effective::effective;
 use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
@@ -15,7 +16,8 @@ use super::{PlannedClusterer, Setup, Variant};
 use crate::data::dataset::FURTHER;
 use crate::data::source::DataSource;
 use crate::error::Error;
-use crate::files::{display, plain};
+use crate::files::pattern::expand;
+use crate::files::{display, plain, require_file};
 use crate::pipeline::keys::SEGMENT_KEYS;
 use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid, selection};
 use crate::plugin::factory::Factory;
@@ -92,6 +94,10 @@ impl Checker<'_> {
         };
         let schema: serde_json::Value = schema_of(component).unwrap_or_default();
         for point in &points {
+            // Nobody looks at what is missing then.
+            if self.factory.cancel.requested() {
+                break;
+            }
             let mut params = point.params.clone();
             selection::write_out_auto(&mut params, &schema, &schema_of);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
@@ -146,7 +152,7 @@ impl Checker<'_> {
     /// Makes a clusterer with all parameters chosen.
     fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
         let checked = self.make(component, Kind::Clusterer)?;
-        let params = checked.instance.component().effective(&checked.recipe.params);
+        let params = effective(&self.factory.registry, checked.instance.component(), &checked.recipe.params);
         match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
             Ok(streams) => Some(Setup { choices, recipe: checked.recipe, params, streams }),
             Err(error) => self.refused(component, &error),
@@ -318,15 +324,13 @@ impl Checker<'_> {
         };
         let absolute = self.factory.folder.join(&pattern);
         let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
-            let matches = match glob::glob(&absolute.to_string_lossy()) {
-                Ok(matches) => matches,
-                Err(error) => {
-                    self.problems.push(problem(format!("`path` is no valid pattern: {}", error.msg)));
+            let files = match expand(&absolute.to_string_lossy(), &self.factory.cancel) {
+                Ok(files) => files,
+                Err(reason) => {
+                    self.problems.push(problem(format!("`path` {reason}")));
                     return None;
                 }
             };
-            let mut files: Vec<PathBuf> = matches.filter_map(Result::ok).filter(|file| file.is_file()).collect();
-            files.sort();
             if files.is_empty() {
                 self.problems.push(problem(format!("no file matches {}", display(&absolute))));
                 return None;
@@ -349,9 +353,8 @@ impl Checker<'_> {
 /// The real path of a file that can be opened.
 fn readable(file: &Path) -> std::io::Result<PathBuf> {
     let file = file.canonicalize()?;
-    if std::fs::File::open(&file)?.metadata()?.is_dir() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
+    require_file(&file)?;
+    std::fs::File::open(&file)?;
     Ok(file)
 }
 

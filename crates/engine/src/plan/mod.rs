@@ -4,6 +4,7 @@ pub(crate) mod cell;
 mod check;
 pub(crate) mod checker;
 pub(crate) mod compose;
+mod effective;
 mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;
@@ -26,11 +27,14 @@ pub use self::shared::PlannedEvaluator;
 use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::source::DataSource;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::observer::Observer;
 use crate::pipeline::Pipeline;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
+
+/// More cells than this in one run are more likely a slip than a wish.
+const MOST_CELLS: usize = 10_000_000;
 
 /// Everything that a run needs; nothing in it can turn out to be wrong because of the pipeline file.
 #[derive(Debug)]
@@ -82,6 +86,7 @@ impl Pipeline {
         let mut checked = check::check(self, &factory)?;
         let data = load::load(self, &factory, &mut checked, resources.threads())?;
         let mut plan = self.planned(factory, checked, data);
+        plan.check_size()?;
         plan.divide(resources);
         Ok(Arc::new(plan))
     }
@@ -167,6 +172,13 @@ impl Plan {
         self.data.iter().any(|known| known.tunes && known.name == data)
     }
 
+    /// Whether the true sets of a data set are known.
+    pub fn has_truth(&self, data: &str) -> bool {
+        let mut trials =
+            self.data.iter().filter(|known| known.name == data).flat_map(|known| &known.dataset.trials);
+        trials.any(|trial| trial.truth.is_some())
+    }
+
     /// The data of the experiment itself: names, and the number of examples that all trials have.
     pub fn sizes(&self) -> Vec<(&str, Option<u32>)> {
         let size = |data: &PlannedData| {
@@ -175,6 +187,18 @@ impl Plan {
             first.filter(|first| sizes.all(|size| size == *first))
         };
         self.data.iter().filter(|data| !data.tunes).map(|data| (data.name.as_str(), size(data))).collect()
+    }
+
+    /// Refuses more cells than anybody has computed.
+    fn check_size(&self) -> Result<()> {
+        let trials: usize = self.data.iter().map(|data| data.dataset.trials.len()).sum();
+        let variants: usize = self.clusterers.iter().map(|clusterer| clusterer.variants.len()).sum();
+        match trials.saturating_mul(variants) {
+            cells if cells > MOST_CELLS => Err(Error::request(format!(
+                "{trials} trials and {variants} methods are {cells} cells, more than {MOST_CELLS}: split them into several runs"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Gives every cell its share. Cells share what the data has left; more jobs than cells would only make the shares smaller.

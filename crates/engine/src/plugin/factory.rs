@@ -107,6 +107,7 @@ impl Factory {
         let host = ComponentHost::new(self, about).inside(depth);
         let services = Services { host: &host, memory: self.memory, ..Services::none() };
         let instance = entry.component.create(params, &services)?;
+        host.check_inputs()?;
         let library = &self.registry.libraries[entry.library];
         let hash = library.hash().map_err(|error| Error::new(format!("{}: {error}", library.path.display())))?;
         let mut key = vec![hash.to_owned(), kind.to_string(), name.to_owned(), params.to_owned()];

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
@@ -12,16 +12,19 @@ use libloading::{Library, Symbol};
 
 use crate::error::{Error, Result};
 
-/// Opens a library by its absolute path and reads its descriptor. The library is never closed again: its
-/// components, and threads and destructors it may have left behind, need its code until the process ends.
+/// Opens a library, which is this file and has this absolute path, and reads its descriptor. The library is never closed again:
+/// its components, and threads and destructors it may have left behind, need its code until the process ends.
 ///
 /// # Errors
 /// Why it is not used, naming versions where they matter; the caller names the file.
-pub fn open(path: &Path) -> Result<ForeignLibrary> {
+pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
     // Constructors may change how the processor rounds, as those of a library built with -ffast-math do.
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
-    let library = with_default_floats(|| unsafe { Library::new(path) })
+    let library = with_default_floats(|| unsafe { Library::new(lasting_name(path, file)) })
+        // Libraries beside it are found by the folder that is in its path.
+        // SAFETY: as above.
+        .or_else(|_| with_default_floats(|| unsafe { Library::new(path) }))
         .map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
     // It must stay loaded even if it is refused below: its constructors have run.
     let library: &'static Library = Box::leak(Box::new(library));
@@ -45,6 +48,21 @@ pub fn open(path: &Path) -> Result<ForeignLibrary> {
     }
     // SAFETY: as above.
     unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
+}
+
+/// A name of an open file that leads to it whatever becomes of its own, where there are such names. The file stays open: what
+/// has the same name as something loaded before is taken for that.
+#[cfg(target_os = "linux")]
+fn lasting_name(_path: &Path, file: File) -> PathBuf {
+    use std::os::fd::IntoRawFd;
+    // By number and not as `self`, so that a debugger finds it, too.
+    format!("/proc/{}/fd/{}", std::process::id(), file.into_raw_fd()).into()
+}
+
+/// Elsewhere there are none.
+#[cfg(not(target_os = "linux"))]
+fn lasting_name(path: &Path, _file: File) -> PathBuf {
+    path.to_owned()
 }
 
 fn refused(reason: String) -> Error {
@@ -136,6 +154,13 @@ pub fn allocated() -> Option<usize> {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn allocated() -> Option<usize> {
     None
+}
+
+/// Who runs this program, as a number.
+#[cfg(unix)]
+pub(super) fn user() -> u32 {
+    // SAFETY: it only reads a number of the process, and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 #[cfg(test)]

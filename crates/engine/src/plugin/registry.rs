@@ -1,6 +1,7 @@
 //! Which components there are: the libraries on the search path, opened once.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +11,7 @@ use super::scan::{Answer, Description, Scan};
 use super::{library, trust};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{hash_file, plain};
+use crate::files::{hash_file, hash_of, plain};
 use crate::pipeline::Pins;
 use crate::pipeline::pins::PREFIX;
 use crate::problem::Problem;
@@ -55,16 +56,7 @@ impl LibraryFile {
     /// The library, opened if it is not; `None` if it is not used.
     fn opened(&self) -> Option<Result<&ForeignLibrary, &Error>> {
         let State::Known(known) = &self.state else { return None };
-        Some(known.opened.get_or_init(|| self.open_unchanged()).as_ref())
-    }
-
-    /// Opens it if it is still what was looked into elsewhere.
-    fn open_unchanged(&self) -> Result<ForeignLibrary> {
-        let now = hash_file(&self.path, &Cancel::new()).map_err(|error| Error::Library(plain(&error)))?;
-        if self.hash().is_ok_and(|hash| *hash == now) {
-            return library::open(&self.path);
-        }
-        Err(Error::Library("is not loaded: it has changed while this program ran".to_owned()))
+        Some(known.opened.get_or_init(|| self.open()).as_ref())
     }
 
     /// Hash of the file's content: of a library that was opened, what it was before.
@@ -78,8 +70,8 @@ impl LibraryFile {
 
     /// Its hash, if it may be opened.
     fn may_open(&self, pins: &Pins) -> Result<&str> {
-        if let Some(reason) = trust::writable_by_anyone(&self.path) {
-            return Err(Error::Library(reason));
+        if let Some(reason) = trust::refusal(&self.path) {
+            return Err(Error::Library(format!("is not loaded: {reason}")));
         }
         let content = self.hash().map_err(Clone::clone)?;
         let hash = format!("{PREFIX}{content}");
@@ -88,6 +80,17 @@ impl LibraryFile {
             return Err(Error::Library(format!("is not loaded: the pipeline requires {pin}, and it is {hash}")));
         }
         Ok(content)
+    }
+
+    /// Opens it. What was hashed is what is opened: the name may lead to another file by now.
+    fn open(&self) -> Result<ForeignLibrary> {
+        let unreadable = |error: std::io::Error| Error::Library(plain(&error));
+        let file = File::open(&self.path).map_err(unreadable)?;
+        let content = hash_of(&file, &Cancel::new()).map_err(unreadable)?;
+        if content != self.hash().map_err(Clone::clone)? {
+            return Err(Error::Library("has changed since it was looked at; run again".to_owned()));
+        }
+        library::open(&self.path, file)
     }
 }
 
@@ -135,7 +138,7 @@ fn states(libraries: &[LibraryFile], pins: &Pins, scan: Option<&Scan>) -> Vec<Op
             (Err(error), _) => refused(error.to_string()),
             (Ok(_), Some(Err(reason))) => refused(reason),
             (Ok(_), Some(Ok(description))) => Some(State::Known(Known { description, opened: OnceLock::new() })),
-            (Ok(_), None) => match library::open(&file.path) {
+            (Ok(_), None) => match file.open() {
                 Ok(library) => Some(State::Known(Known::open(library))),
                 Err(error) => refused(error.to_string()),
             },

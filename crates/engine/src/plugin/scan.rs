@@ -2,6 +2,7 @@
 //! crashes by being loaded costs nobody but itself; and what it found is kept under the library's content.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -73,7 +74,8 @@ pub struct Scan {
 
 /// Opens a library, in this process.
 pub fn answer(path: &Path) -> Answer {
-    library::open(path).map(|library| Description::from(&library)).map_err(|error| error.to_string())
+    let file = File::open(path).map_err(|error| plain(&error))?;
+    library::open(path, file).map(|library| Description::from(&library)).map_err(|error| error.to_string())
 }
 
 impl Scan {

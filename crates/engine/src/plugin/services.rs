@@ -60,6 +60,8 @@ pub(crate) struct ComponentHost<'a> {
     progress: Option<Box<dyn Progress>>,
     /// Hashes of what the component asked for: files and other components.
     dependencies: Mutex<Vec<String>>,
+    /// The files among them.
+    inputs: Mutex<Vec<PathBuf>>,
     /// Warnings so far, which are kept with the result.
     warnings: Mutex<Vec<String>>,
     /// How many components the one is inside of.
@@ -76,6 +78,7 @@ impl<'a> ComponentHost<'a> {
             lines: Lines { factory, about, warnings: AtomicU64::new(0), others: AtomicU64::new(0) },
             progress: None,
             dependencies: Mutex::default(),
+            inputs: Mutex::default(),
             warnings: Mutex::default(),
             depth: 0,
             sealed: false,
@@ -103,6 +106,21 @@ impl<'a> ComponentHost<'a> {
     /// Hashes of what the component asked for.
     pub(crate) fn into_dependencies(self) -> Vec<String> {
         self.dependencies.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes sure that the component has read what was hashed, once it has read it.
+    ///
+    /// # Errors
+    /// Naming the file that somebody has written to meanwhile.
+    pub(super) fn check_inputs(&self) -> Result<()> {
+        for path in self.inputs.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            match self.factory.inputs.is_unchanged(path, &self.factory.cancel) {
+                Ok(true) => {}
+                _ if self.factory.cancel.requested() => return Err(Error::Cancelled),
+                _ => return Err(Error::data(format!("{} has changed since it was read first", display(path)))),
+            }
+        }
+        Ok(())
     }
 
     /// What the component warned of.
@@ -162,6 +180,7 @@ impl Host for ComponentHost<'_> {
             .hash(&absolute, &self.factory.cancel)
             .map_err(|error| Error::data(format!("{}: {}", display(&absolute), plain(&error))))?;
         self.depends_on(hash);
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(absolute.clone());
         Ok(absolute)
     }
 

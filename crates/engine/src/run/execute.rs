@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::compute::{Job, compute};
+use super::estimate::Estimate;
 use super::isolate::{Hand, Workers};
 use super::memory::Sampler;
 use super::recall::{note_failure, recall};
@@ -68,6 +69,20 @@ struct Counter {
     progress: Box<dyn Progress>,
     done: u64,
     total: u64,
+    estimate: Estimate,
+    jobs: usize,
+}
+
+impl Counter {
+    fn ended(&mut self, row: &Row) {
+        self.done += 1;
+        self.estimate.ended(row);
+        let later = (self.total.saturating_sub(self.done) as usize).saturating_sub(self.estimate.left());
+        if let Some(seconds) = self.estimate.seconds_left(self.jobs, later) {
+            self.progress.seconds_left(seconds);
+        }
+        self.progress.advance(self.done, self.total);
+    }
 }
 
 /// Keeps all rows.
@@ -78,9 +93,8 @@ struct Collected<'a> {
 
 impl Watch for Collected<'_> {
     fn ended(&mut self, at: usize, row: Row) {
+        self.counter.ended(&row);
         self.rows[at] = row;
-        self.counter.done += 1;
-        self.counter.progress.advance(self.counter.done, self.counter.total);
     }
 }
 
@@ -91,7 +105,8 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     let tuning = tuning_cells(plan);
     let total = tuning.len() + test_cells(plan, &assume_first(plan)).len();
     let progress = factory.observer.count(Counted::Cells, total);
-    let mut counter = Counter { progress, done: 0, total: total as u64 };
+    let mut counter =
+        Counter { progress, done: 0, total: total as u64, estimate: Estimate::default(), jobs: plan.jobs };
     let mut rows = collect(shared, tuning, &mut counter);
     let mut chosen = Chosen::new();
     if !cancel.requested() {
@@ -119,6 +134,7 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
 /// Runs cells and returns their rows in the order of the cells.
 fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
     let Shared { plan, factory, cache, strict, .. } = &**shared;
+    counter.estimate.expect(&cells);
     let rows = cells.iter().copied().map(Row::unfinished).collect();
     let mut collected = Collected { rows, counter };
     execute(shared, cells, &mut collected);
@@ -149,9 +165,9 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
     let cells: Arc<[Cell]> = cells.into();
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
-    for _ in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
+    for started in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
         let (shared, cells, next, sender) = (shared.clone(), cells.clone(), next.clone(), sender.clone());
-        std::thread::spawn(move || {
+        let work = move || {
             let mut hand = shared.workers.as_ref().map(Hand::new);
             while !shared.factory.cancel.requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +181,14 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
                     break;
                 }
             }
-        });
+        };
+        // Those that the system does grant do the work of all; without any, this one does.
+        if std::thread::Builder::new().spawn(work.clone()).is_err() {
+            if started == 0 {
+                work();
+            }
+            break;
+        }
     }
     drop(sender);
     let mut deadline = None;

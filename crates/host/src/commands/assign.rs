@@ -12,7 +12,6 @@ use super::eval::filter;
 use super::{plugins, variables};
 use crate::cli::AssignArgs;
 use crate::failure::Failure;
-use crate::terminal::clean::clean;
 use crate::terminal::stdout::real;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
@@ -53,7 +52,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     terminal.log(Level::Info, "", &basis(&assigner));
     let tally = assign_files(&assigner, &recorded, &data, &real(&args.out), threads)?;
     if !args.quiet {
-        to_stderr(&clean(&said(&assigner, &tally, &args.out)));
+        to_stderr(&said(&assigner, &tally, &args.out));
     }
     Ok(0)
 }

@@ -15,6 +15,7 @@ use super::{plugins, print, variables};
 use crate::cli::RttmArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+use crate::terminal::clean::clean;
 use crate::terminal::stdout::real;
 
 /// Sets in the order of the examples, and names of their members.
@@ -79,6 +80,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
         called.map_or_else(|| format!("speaker{cluster}"), |name| name.replace(char::is_whitespace, "_"))
     };
     let text = results::rttm(found.iter().map(|(segment, set)| (segment, &set[..])), speaker)?;
+    let text = clean(&text);
     if args.out == Path::new("-") {
         return print(&text);
     }

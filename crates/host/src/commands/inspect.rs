@@ -8,7 +8,7 @@ use compflow_engine::pipeline::Problem;
 use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Value, json};
 
-use super::{plugins, print};
+use super::{plugins, print, print_json};
 use crate::failure::Failure;
 use crate::output::{Grid, table};
 
@@ -29,7 +29,8 @@ struct Parameter {
 /// # Errors
 /// If there is no such component.
 pub(crate) fn run(plugins: &[PathBuf], name: &str, as_json: bool) -> Result<i32, Failure> {
-    print(&inspect(&plugins::registry(plugins)?, name, as_json)?)
+    let text = inspect(&plugins::registry(plugins)?, name, as_json)?;
+    if as_json { print_json(&text) } else { print(&text) }
 }
 
 /// Describes every component of that name.

@@ -16,11 +16,13 @@ mod plan;
 pub(crate) mod plugins;
 mod report;
 mod run;
+mod runs;
 mod schema;
 mod slurm;
 mod status;
 mod test_plugin;
 mod verify;
+mod why;
 mod worker;
 
 pub(crate) use self::fit_composer::grid as composers;
@@ -31,12 +33,12 @@ use std::sync::Arc;
 
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
-use compflow_engine::{Cancel, Observer, Pipeline, Plan, Resources};
+use compflow_engine::{Cancel, Level, Observer, Pipeline, Plan, Resources};
 
 use crate::cli::{Cli, Command, Export, PipelineArgs};
 use crate::failure::Failure;
-use crate::output::Format;
-use crate::terminal::clean::clean;
+use crate::output::{Format, Output};
+use crate::terminal::clean::{clean, escaped};
 #[cfg(unix)]
 use crate::terminal::crash;
 use crate::terminal::stdout;
@@ -62,6 +64,8 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Run(args) => run::run(plugins, args),
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),
+        Command::Runs { folder, json } => runs::run(folder, *json),
+        Command::Why(args) => why::run(plugins, args),
         Command::Status(args) => status::run(args),
         Command::Verify { folders, json } => verify::run(folders, *json),
         Command::Slurm(args) => slurm::run(plugins, args),
@@ -87,11 +91,15 @@ pub(crate) fn print(text: &str) -> Result<i32, Failure> {
     write(&clean(text))
 }
 
-/// Writes a table to stdout: one for programs as it is, so that its names are those of the other tables, unless a terminal
-/// would obey what is in it.
-pub(crate) fn print_table(format: Format, text: &str) -> Result<i32, Failure> {
-    let for_programs = matches!(format, Format::Json | Format::Csv) && !stdout::is_terminal();
-    if for_programs { write(text) } else { print(text) }
+/// Writes JSON to stdout; its values stay as they are.
+pub(crate) fn print_json(text: &str) -> Result<i32, Failure> {
+    write(&escaped(text))
+}
+
+/// Writes a table to stdout.
+pub(crate) fn print_table(format: Format, table: &dyn Output) -> Result<i32, Failure> {
+    let text = format.render(table);
+    if format == Format::Json { print_json(&text) } else { print(&text) }
 }
 
 /// A reader that has gone away (`| head`) has what it wanted.
@@ -119,9 +127,18 @@ fn prepare(
     let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
     let pipeline = Pipeline::load(&args.file, &options)?;
     let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let within = |option: &str, asked: u32| {
+        if asked as usize > cores {
+            let text =
+                format!("{option} {asked}: this machine runs {cores} threads at once, and so many are taken");
+            observer.log(Level::Warn, "", &text);
+        }
+        cores.min(asked as usize)
+    };
     let resources = Resources {
-        jobs: args.jobs.map(|jobs| jobs as usize),
-        threads: args.threads.map(|threads| threads as usize),
+        jobs: args.jobs.map(|jobs| within("--jobs", jobs)),
+        threads: args.threads.map(|threads| within("--threads", threads)),
         memory: args.memory,
     };
     let here = std::env::current_dir();

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 use compflow_engine::Registry;
 use compflow_engine::pipeline::Pins;
-use compflow_engine::plugin::{Answer, Known, Scan, State, answer};
+use compflow_engine::plugin::{Answer, Known, Scan, State, answer, trust};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, print_json};
 use crate::failure::Failure;
+use crate::terminal::to_stderr;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn run(plugins: &[PathBuf], as_json: bool) -> Result<i32, Failure> {
-    print(&list(&registry(plugins)?, as_json))
+    let text = list(&registry(plugins)?, as_json);
+    if as_json { print_json(&text) } else { print(&text) }
 }
 
 /// The components of all libraries on the search path.
@@ -73,7 +75,13 @@ pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
             .ok_or_else(|| Failure::request(format!("{option}: there is no folder {}", folder.display())))?;
         folders.push(folder);
     }
-    folders.extend(own_folders());
+    for own in own_folders() {
+        // Nobody has asked for this one, so it is not even looked into if somebody else could have made it.
+        match trust::refusal(&own).filter(|_| own.ends_with("lib/compflow")) {
+            None => folders.push(own),
+            Some(reason) => to_stderr(&format!("warning: {} is not searched: {reason}", own.display())),
+        }
+    }
     let mut seen = std::collections::HashSet::new();
     folders.retain(|folder| seen.insert(folder.clone()));
     Ok(folders)

@@ -8,7 +8,7 @@ use compflow_engine::Registry;
 use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Map, Value, json};
 
-use super::{plugins, print};
+use super::{plugins, print_json};
 use crate::failure::Failure;
 
 /// Runs the command.
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn run(plugins: &[PathBuf]) -> Result<i32, Failure> {
-    print(&schema(&plugins::registry(plugins)?))
+    print_json(&schema(&plugins::registry(plugins)?))
 }
 
 /// The schema for all components found.

@@ -77,7 +77,8 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         )),
     };
     tally.add(&about, "is named like a plugin", &named)?;
-    let library = match trust::writable_by_anyone(&file).map_or_else(|| look_into(&file), Err) {
+    let refused = |reason: String| Err(format!("is not loaded: {reason}"));
+    let library = match trust::refusal(&file).map_or_else(|| look_into(&file), refused) {
         Ok(library) => library,
         Err(reason) => {
             tally.add(&about, "handshake", &Verdict::Fail(reason))?;

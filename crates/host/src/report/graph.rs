@@ -6,7 +6,7 @@ use compflow_api::Sets;
 use maud::{Markup, html};
 
 use super::colour::{Colour, Majorities};
-use super::svg::{cut, number};
+use super::svg::{cut, number, union};
 
 const ROW: f64 = 19.0;
 const LEFT: f64 = 96.0;
@@ -35,6 +35,7 @@ impl Graph<'_> {
         }
         let all = compositions.len();
         compositions.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        let smaller: usize = compositions.iter().skip(MOST).map(|(_, size)| size).sum();
         compositions.truncate(MOST);
         let mut members: Vec<u32> = compositions.iter().flat_map(|(set, _)| set.iter().copied()).collect();
         members.sort_unstable();
@@ -54,7 +55,7 @@ impl Graph<'_> {
         let own = |member: u32| sizes.get(&[member][..]).copied().unwrap_or(0);
         let colour = |member: u32| self.colours[member as usize].hex();
         let right = |set: &[u32]| self.majorities.map(|majorities| majorities.is_right(set));
-        let set_name = |set: &[u32]| set.iter().map(|member| name(*member)).collect::<Vec<_>>().join("∪");
+        let names = |set: &[u32]| set.iter().map(|member| name(*member)).collect::<Vec<_>>();
         Some(html! {
             svg.graph viewBox=(format!("0 0 {WIDTH} {}", number(height))) role="img" aria-label=(label) {
                 @for (at, (set, size)) in compositions.iter().enumerate() {
@@ -73,17 +74,19 @@ impl Graph<'_> {
                 @for (at, (set, size)) in compositions.iter().enumerate() {
                     (plus(RIGHT, y(at, compositions.len()), radius(*size), set, self.colours))
                     text x=(RIGHT + 13.0) y=(number(y(at, compositions.len()) + 4.0)) {
-                        (cut(&set_name(set), 13)) " " tspan.muted { (size) }
+                        (union(&names(set), 13)) " " tspan.muted { (size) }
                         @match right(set) {
                             Some(true) => { tspan.good { " ✓" } }
                             Some(false) => { tspan.bad { " ✗" } }
                             None => {}
                         }
-                        title { (set_name(set)) }
+                        title { (names(set).join("∪")) }
                     }
                 }
             }
-            @if all > compositions.len() { p.note { "The " (compositions.len()) " largest of " (all) " compositions." } }
+            @if all > compositions.len() {
+                p.note { "The " (compositions.len()) " largest of " (all) " compositions; the others have " (smaller) " examples." }
+            }
             @if alone > 0 { p.note { (alone) @if alone == 1 { " further singleton." } @else { " further singletons." } } }
         })
     }

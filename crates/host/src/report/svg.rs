@@ -80,12 +80,48 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Values on one axis, with as many digits as it takes to tell them apart.
+pub(crate) fn labels(values: &[f64]) -> Vec<String> {
+    let brief: Vec<String> = values.iter().map(|value| short(*value)).collect();
+    let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
+    let is_near =
+        |(text, value): (&String, &f64)| text.parse().is_ok_and(|read: f64| (read - value).abs() < 0.1 * least);
+    if brief.iter().zip(values).all(is_near) {
+        return brief;
+    }
+    let digits = (1.0 - (1.001 * least).log10().floor()).clamp(0.0, 9.0) as usize;
+    let texts: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
+    // A last digit that is nought everywhere says nothing.
+    let spare = |texts: &[String]| texts.iter().all(|text| text.contains('.') && text.ends_with('0'));
+    if spare(&texts) { values.iter().map(|value| format!("{value:.0$}", digits - 1)).collect() } else { texts }
+}
+
 /// Text cut to a number of characters, so that it stays within its place.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The union of some names in a number of characters. Names differ at their ends more often than at their beginnings, so that is
+/// what is kept of each.
+pub(crate) fn union(names: &[String], most: usize) -> String {
+    let whole = names.join("∪");
+    if names.len() < 2 || whole.chars().count() <= most {
+        return cut(&whole, most);
+    }
+    let each = ((most + 1) / names.len()).saturating_sub(1).max(2);
+    let end = |name: &String| {
+        let characters: Vec<char> = name.chars().collect();
+        match characters.len() <= each {
+            true => name.clone(),
+            false => {
+                std::iter::once('…').chain(characters[characters.len() + 1 - each..].iter().copied()).collect()
+            }
+        }
+    };
+    cut(&names.iter().map(end).collect::<Vec<String>>().join("∪"), most)
 }
 
 /// A duration with the unit that suits it.
@@ -119,11 +155,30 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_one_axis_differ() {
+        assert_eq!(labels(&[0.0, 0.5, 1.0]), ["0", "0.5", "1"]);
+        assert_eq!(labels(&[100.0, 100.1, 100.2]), ["100.0", "100.1", "100.2"]);
+        assert_eq!(labels(&[12_345.25, 12_345.5]), ["12345.25", "12345.50"]);
+        assert_eq!(labels(&[1_000_000.0, 1_000_001.0]), ["1000000", "1000001"]);
+        assert_eq!(labels(&[7.0]), ["7"]);
+    }
+
+    #[test]
     fn a_scale_maps_its_ends() {
         let scale = Scale::logarithmic([1.0, 100.0], [10.0, 30.0]);
         assert!((scale.at(10.0) - 20.0).abs() < 1e-12);
         let flat = Scale::linear([5.0, 5.0], [0.0, 1.0]);
         assert!((flat.at(5.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_names_of_a_union_keep_their_ends() {
+        let union =
+            |names: &[&str], most| union(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), most);
+        assert_eq!(union(&["0", "12"], 13), "0∪12");
+        assert_eq!(union(&["speaker 1", "speaker 17"], 13), "…ker 1∪…er 17");
+        assert_eq!(union(&["speaker 1"], 5), "spea…");
+        assert_eq!(union(&["alpha", "beta", "gamma"], 7), "…a∪…a∪…");
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod clean;
 #[cfg(unix)]
 pub(crate) mod crash;
 pub(crate) mod interrupt;
+mod lines;
 pub(crate) mod problems;
 pub(crate) mod stdout;
 
@@ -16,9 +17,16 @@ use compflow_engine::{Counted, Level, Observer, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use self::clean::clean;
+use self::lines::Lines;
+use crate::output::duration;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
+    as_is_to_stderr(&clean(line));
+}
+
+/// Likewise, with the colours or marks that are in it.
+pub(crate) fn as_is_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -26,6 +34,8 @@ pub(crate) fn to_stderr(line: &str) {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     bars: MultiProgress,
+    /// In place of bars where nobody can see them.
+    lines: Option<Lines>,
     quiet: bool,
     /// The least important lines that are shown.
     level: Level,
@@ -36,16 +46,17 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// `quiet` shows nothing but errors. `COMPFLOW_LOG=info` or `debug` shows more than warnings.
     pub(crate) fn new(quiet: bool) -> Self {
-        let bars = MultiProgress::new();
-        if quiet || !std::io::stderr().is_terminal() {
+        let (bars, is_terminal) = (MultiProgress::new(), std::io::stderr().is_terminal());
+        if quiet || !is_terminal {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
+        let lines = (!quiet && !is_terminal).then(Lines::default);
         let level = match std::env::var("COMPFLOW_LOG").as_deref() {
             Ok("debug") => Level::Debug,
             Ok("info") => Level::Info,
             _ => Level::Warn,
         };
-        Self { bars, quiet, level, warnings: Mutex::default() }
+        Self { bars, lines, quiet, level, warnings: Mutex::default() }
     }
 
     /// Ready to be handed to the engine.
@@ -56,11 +67,14 @@ impl Terminal {
     /// Shows a line above the bars.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.bars.suspend(|| to_stderr(&clean(line)));
+            self.bars.suspend(|| to_stderr(line));
         }
     }
 
     fn bar(&self, what: &str, total: usize, template: &str) -> Box<dyn Progress> {
+        if let Some(lines) = &self.lines {
+            return lines.begin(what, total > 0, total as u64);
+        }
         if self.bars.is_hidden() {
             return Box::new(Bar(ProgressBar::hidden()));
         }
@@ -97,7 +111,7 @@ impl Observer for Terminal {
 
     /// Shows an error, however quiet.
     fn error(&self, about: &str, text: &str) {
-        self.bars.suspend(|| to_stderr(&clean(&format!("error: {about}: {text}"))));
+        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
     }
 
     fn tuned(&self, clusterer: &str, choice: &str) {
@@ -114,7 +128,7 @@ impl Observer for Terminal {
             Counted::Data => "loading",
             Counted::Cells => "cells",
         };
-        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}")
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}{prefix}")
     }
 
     /// A line for one piece of work whose progress comes from a component.
@@ -153,6 +167,10 @@ impl Progress for Bar {
             }
         }
         bar.set_position(done);
+    }
+
+    fn seconds_left(&self, seconds: f64) {
+        self.0.set_prefix(format!(", about {} left", duration(seconds)));
     }
 }
 

@@ -124,6 +124,11 @@ const VIOLATIONS: &[(&str, &str, &str)] = &[
     ("clusterer impossible", "can be made, and from its defaults too", "not today"),
     ("clusterer jealous", "gives the same result to several threads at once", "the results differ"),
     ("clusterer hasty", "gives the same result batch by batch", "the results differ"),
+    (
+        "clusterer farsighted",
+        "finds the same in examples that are elsewhere",
+        "other clusters are found in examples that are elsewhere",
+    ),
     ("composer careless", "composes every row", "value 5 of row 19 is NaN"),
     ("composer careless", "has the gradients of what it composes", " in direction 1 of 12, relative error "),
     ("composer careless", "survives no rows", "panicked"),
