@@ -20,9 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use compflow_api::ForeignLibrary;
-use compflow_engine::files::plain;
-use compflow_engine::plugin::{library, trust};
+use compflow_engine::plugin::trust;
 
 use crate::cli::TestPluginArgs;
 use crate::commands::plugins::look_into;
@@ -53,12 +51,6 @@ impl Tally {
         let reason = reason.map_or_else(String::new, |reason| format!(": {}", reason.replace('\n', "; ")));
         print(&format!("{word}  {about}: {point}{reason}\n")).map(|_| ())
     }
-}
-
-/// Opens a library as it is now.
-fn open(file: &Path) -> Result<ForeignLibrary, Failure> {
-    let content = File::open(file).map_err(|error| Failure::Library(plain(&error)))?;
-    library::open(file, content)
 }
 
 /// Tests a library, or, as a worker, one of its components.
