@@ -98,7 +98,7 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         worker::columns_for(&args.columns, &component.name)?;
     }
     for (number, component) in library.components.iter().enumerate() {
-        if args.component.is_empty() || args.component.iter().any(|name| *name == component.name) {
+        if args.component.is_empty() || args.component.contains(&component.name) {
             let about = format!("{} {}", component.kind, component.name);
             test_component(plugins, args, &file, number, &about, &mut tally)?;
         }

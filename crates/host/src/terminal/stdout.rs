@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The real one, once it has been taken away from everybody else.
@@ -32,6 +33,17 @@ pub(crate) fn handle() -> io::Result<std::os::fd::OwnedFd> {
         Some(own) => own.as_fd().try_clone_to_owned(),
         None => io::stdout().as_fd().try_clone_to_owned(),
     }
+}
+
+/// A path under which the real one is, if that is what a path means: the names that the system has for it lead to stderr.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    #[cfg(unix)]
+    if let Some(own) = OWN.get()
+        && ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+    {
+        return PathBuf::from(format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(own)));
+    }
+    path.to_owned()
 }
 
 /// Writes to the real one.
