@@ -79,38 +79,6 @@ impl Inputs {
     }
 }
 
-/// The files that a path names, in the order of their names if it is a pattern such as `part-*.parquet`; a path that exists is
-/// no pattern.
-///
-/// # Errors
-/// If it is no valid pattern, or matches no file.
-pub fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let text = path.to_string_lossy();
-    if !text.contains(['*', '?', '[']) || path.exists() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let found = glob::glob(&text).map_err(|error| format!("{text} is no valid pattern: {}", error.msg))?;
-    let mut files: Vec<PathBuf> = found.filter_map(Result::ok).filter(|file| file.is_file()).collect();
-    files.sort();
-    if files.is_empty() { Err(format!("no file matches {text}")) } else { Ok(files) }
-}
-
-/// The files that somebody means by a path or a pattern, with their real names.
-///
-/// # Errors
-/// If there are none, or it is a folder.
-pub fn named_files(path: &str) -> Result<Vec<PathBuf>, String> {
-    let real = |file: PathBuf| match file.canonicalize() {
-        Ok(real) if real.is_dir() => Err(format!(
-            "{}: is a folder, not a file; name the files, or a pattern such as 'FOLDER/*.parquet'",
-            file.display()
-        )),
-        Ok(real) => Ok(real),
-        Err(error) => Err(format!("{}: {}", file.display(), plain(&error))),
-    };
-    matching(Path::new(path))?.into_iter().map(real).collect()
-}
-
 /// How a file is called in messages: relative to the current folder if it is inside.
 pub fn display(path: &Path) -> String {
     let current = std::env::current_dir().ok().and_then(|folder| folder.canonicalize().ok());

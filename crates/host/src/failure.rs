@@ -23,6 +23,11 @@ pub(crate) fn text(failure: &Failure) -> String {
     match failure {
         Failure::Problems { problems, sources } => problems::render(problems, sources),
         Failure::Interrupted => "interrupted".to_owned(),
+        Failure::Data(problem) => {
+            let help =
+                problem.help.as_ref().map_or_else(String::new, |help| format!("\n  = help: {}", clean(help)));
+            format!("error[{}]: {}{help}", problem.cause.code(), clean(&problem.text))
+        }
         other => format!("error: {}", clean(&other.to_string())),
     }
 }

@@ -1,6 +1,7 @@
 //! Grids: a parameter written `{ grid = [a, b] }` stands for several clusterers, one per value.
 
 use super::document::{Node, Value};
+use crate::causes::Cause;
 use crate::problem::Problem;
 
 /// One choice from every grid of a parameter table.
@@ -59,11 +60,19 @@ fn find(
             Some(Value::Array(values)) if !values.is_empty() => {
                 let texts: Vec<String> = values.iter().map(value_text).collect();
                 if let Some(at) = (1..texts.len()).find(|&at| texts[..at].contains(&texts[at])) {
-                    problems.push(Problem::new(&values[at].origin, "this value is in the grid twice"));
+                    problems.push(Problem::new(
+                        Cause::Grid,
+                        &values[at].origin,
+                        "this value is in the grid twice",
+                    ));
                 }
                 grids.push((path.clone(), values.clone()));
             }
-            Some(_) => problems.push(Problem::new(&inner.origin, "`grid` must be a list of at least one value")),
+            Some(_) => problems.push(Problem::new(
+                Cause::Grid,
+                &inner.origin,
+                "`grid` must be a list of at least one value",
+            )),
         }
         path.pop();
     }
@@ -83,6 +92,19 @@ fn grid_values(node: &Node) -> Option<&Value> {
         Value::Table(table) if table.0.len() == 1 => table.get("grid").map(|values| &values.value),
         _ => None,
     }
+}
+
+/// The one key of the table behind a dotted path, if it is probably a slip of `grid` or `select`, and which of them.
+pub(crate) fn misspelt<'a>(params: &'a Node, path: &str) -> Option<(&'a str, &'static str)> {
+    let mut node = params;
+    // A component that expects no table may complain of the key in it.
+    for step in path.split('.') {
+        let Value::Table(table) = &node.value else { break };
+        node = table.get(step)?;
+    }
+    let Value::Table(table) = &node.value else { return None };
+    let [(key, _)] = &table.0[..] else { return None };
+    compflow_api::nearest(&key.name, ["grid", "select"]).map(|meant| (key.name.as_str(), meant))
 }
 
 pub(super) fn replace(node: &mut Node, path: &[String], value: &Node) {

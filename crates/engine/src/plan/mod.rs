@@ -4,6 +4,7 @@ pub(crate) mod cell;
 mod check;
 pub(crate) mod checker;
 pub(crate) mod compose;
+mod fitting;
 mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;
@@ -24,7 +25,7 @@ use crate::data::Dataset;
 use crate::data::source::DataSource;
 use crate::error::Result;
 use crate::observer::Observer;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Variables};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub(crate) file: PathBuf,
     /// The file and what was laid over it, as JSON.
     pub(crate) resolved: serde_json::Value,
+    /// Kept as long as data may be read again that came from standard input.
+    pub(crate) _variables: Variables,
     pub(crate) name: String,
     pub(crate) seed: u64,
     /// What the user wanted of it; empty means all.
@@ -71,6 +74,7 @@ impl Pipeline {
         });
         let mut plan = Plan {
             file: self.file.clone(),
+            _variables: self.variables.clone(),
             resolved: self.document.root.to_json(&mut Vec::new()),
             name: self.contents.name.clone(),
             seed: self.contents.seed,
@@ -185,6 +189,8 @@ impl PlannedClusterer {
 pub(crate) struct Variant {
     /// The name and the choices made from grids.
     pub(crate) label: String,
+    /// The choices made from grids: dotted name and value.
+    pub(crate) choices: Vec<(String, String)>,
     /// The parameters as JSON: preset and defaults filled in, or with the selections as they are written.
     pub(crate) params: String,
     /// One, or what is selected from for every trial.

@@ -8,6 +8,7 @@ use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 
 use super::{library, trust};
 use crate::cancel::Cancel;
+use crate::causes::Cause;
 use crate::error::{Error, Result};
 use crate::files::{hash_file, plain};
 use crate::pipeline::Pins;
@@ -171,13 +172,16 @@ impl Registry {
                     entries.map(|entry| format!("{}:{component}", self.library_of(entry))).collect();
                 let stems = || self.libraries.iter().filter_map(|file| trust::stem(&file.path));
                 match known.is_empty() {
-                    true if !stems().any(|stem| stem == library) => {
-                        Problem::without_place(format!("there is no library `{library}` for {kind} `{name}`"))
-                            .suggest(library, stems().collect::<Vec<_>>())
-                    }
+                    true if !stems().any(|stem| stem == library) => Problem::without_place(
+                        Cause::NoComponent,
+                        format!("there is no library `{library}` for {kind} `{name}`"),
+                    )
+                    .suggest(library, stems().collect::<Vec<_>>()),
                     true => self.missing(kind, component),
-                    false => Problem::without_place(format!("there is no {kind} named `{name}`"))
-                        .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>()),
+                    false => {
+                        Problem::without_place(Cause::NoComponent, format!("there is no {kind} named `{name}`"))
+                            .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>())
+                    }
                 }
             });
         }
@@ -188,10 +192,10 @@ impl Registry {
                     entries.iter().map(|entry| format!("`{}:{name}`", self.library_of(entry))).collect();
                 let files: Vec<String> =
                     entries.iter().map(|entry| self.libraries[entry.library].path.display().to_string()).collect();
-                Err(Problem::without_place(format!(
-                    "{kind} `{name}` is offered by more than one library: {}",
-                    files.join(" and ")
-                ))
+                Err(Problem::without_place(
+                    Cause::NoComponent,
+                    format!("{kind} `{name}` is offered by more than one library: {}", files.join(" and ")),
+                )
                 .help(format!("say which: {}", names.join(" or "))))
             }
             None => Err(self.missing(kind, name)),
@@ -199,7 +203,7 @@ impl Registry {
     }
 
     fn missing(&self, kind: Kind, name: &str) -> Problem {
-        let problem = Problem::without_place(format!("there is no {kind} named `{name}`"));
+        let problem = Problem::without_place(Cause::NoComponent, format!("there is no {kind} named `{name}`"));
         let refused: Vec<String> = self
             .libraries
             .iter()

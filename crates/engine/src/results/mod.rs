@@ -1,5 +1,6 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod advice;
 mod cell;
 mod labels;
 mod lead;
