@@ -45,6 +45,9 @@ pub enum Counted {
 pub trait Progress: Send + Sync {
     /// So much is done; `total` is 0 if unknown.
     fn advance(&self, _done: u64, _total: u64) {}
+
+    /// About so long it will still take.
+    fn seconds_left(&self, _seconds: f64) {}
 }
 
 /// Nobody looks.

@@ -40,8 +40,19 @@ pub(crate) enum Command {
     },
     /// Show the cells of a pipeline: how many, how many are kept, how much memory they need.
     Plan(PipelineArgs),
+    /// Say what a run would compute, and which changed input is the reason.
+    Why(WhyArgs),
     /// Show how far the parts of a run are, from its results folder.
     Status(StatusArgs),
+    /// List all results folders, with pipeline, age, best method and state.
+    Runs {
+        /// Where to look.
+        #[arg(default_value = "results", value_name = "DIR")]
+        folder: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Read everything in results folders, and say what is not as it was written.
     Verify {
         /// Results folders.
@@ -81,7 +92,7 @@ pub(crate) enum Command {
     Export(Export),
     /// Learn a composition function from labelled embeddings, and find out which one to take.
     FitComposer(FitComposerArgs),
-    /// Make one self-contained HTML page of a run, or Markdown tables of several.
+    /// Make one self-contained HTML page of a run, to look at and to click, or Markdown tables of several.
     Report(ReportArgs),
     /// Compare two runs trial by trial: what got significantly better or worse.
     Diff(DiffArgs),
@@ -180,6 +191,17 @@ pub(crate) struct PipelineArgs {
     /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+    /// Only these cells: DATA/CLUSTERER, a clusterer or a data set.
+    pub(crate) cell: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -464,7 +486,7 @@ pub(crate) struct ReportArgs {
     /// The file to write [default: DIR/report.html; Markdown goes to stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Show this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
+    /// Begin with this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
     #[arg(long, value_name = "DATA/TRIAL")]
     pub(crate) cell: Vec<String>,
     /// A TOML file of numbers to stand beside ours, such as a paper's (Markdown only).

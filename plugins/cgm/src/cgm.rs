@@ -12,7 +12,7 @@ use compflow_kernels::source::{Look, Source};
 use compflow_kernels::starts::Starts;
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::densities::Densities;
@@ -67,7 +67,10 @@ impl Clusterer for Cgm {
         let densities =
             services.threads.max(1).saturating_mul(rows_together(sets)).saturating_mul(sets.saturating_mul(6));
         let numbers = numbers.saturating_add(densities);
-        let start = self.initial.memory(Shape { rows: sample, ..shape }, services)?;
+        let start = match rows > sample {
+            true => self.memory(Shape { rows: sample, ..shape }, services)?,
+            false => self.initial.memory(shape, services)?,
+        };
         Ok((numbers as u64).saturating_mul(4).saturating_add(start))
     }
 
@@ -123,6 +126,19 @@ struct Fit {
     converged: bool,
 }
 
+impl Fit {
+    /// What the last round raised the bound to.
+    fn bound(&self) -> f64 {
+        self.trace[self.trace.len() - 1]
+    }
+}
+
+/// The seeds of the starts: the first is the seed itself, so that one start is what the initial clusterer finds alone.
+fn seeds(seed: u64) -> impl Iterator<Item = u64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    std::iter::once(seed).chain(std::iter::repeat_with(move || rng.next_u64()))
+}
+
 impl Cgm {
     /// One that begins with what `initial` finds.
     pub fn beginning_with(params: Params, initial: Box<dyn Clusterer>) -> Self {
@@ -155,7 +171,24 @@ impl Cgm {
         let known = Known::new(task.seeds, &sets)?;
         let gathered = known.gather(task.rows, weights, &starts, &sets)?;
         let named = gathered.begin(&starts, &sets, &mut rng)?;
-        let singletons = starts.found_by(&*self.initial, task, named, &mut rng, services)?;
+        let mut begin = |clusterer: &dyn Clusterer, seed: u64| {
+            let services = Services { seed, ..*services };
+            starts.found_by(clusterer, task, named.clone(), &mut rng, &services)
+        };
+        let mut beginnings = Vec::new();
+        if n > self.params.sample {
+            // Which start is the best is settled by the sample, so that all examples are fitted once.
+            beginnings.push(begin(self, services.seed)?);
+        } else {
+            for seed in seeds(services.seed).take(self.params.starts) {
+                let found = begin(&*self.initial, seed)?;
+                if beginnings.last() == Some(&found) {
+                    // It does not depend on the seed.
+                    break;
+                }
+                beginnings.push(found);
+            }
+        }
         let others = known.of_others(weights, n);
         let others = others.as_deref();
         let about = About { dim, weights, others, known: &known, workers: &workers, services };
@@ -171,8 +204,15 @@ impl Cgm {
                 mean,
                 examples,
             };
-            let fit = self.fit(&setting, &data, singletons)?;
-            self.clustering(&setting, &data, &fit)
+            let mut best: Option<Fit> = None;
+            for singletons in beginnings {
+                let fit = self.fit(&setting, &data, singletons)?;
+                if best.as_ref().is_none_or(|best| fit.bound() > best.bound()) {
+                    best = Some(fit);
+                }
+            }
+            let best = best.ok_or_else(|| Error::new("there were no starts"))?;
+            self.clustering(&setting, &data, &best)
         })
     }
 
@@ -270,7 +310,7 @@ impl Cgm {
             diagnostics: Diagnostics {
                 iterations: fit.trace.len() as u64,
                 converged: fit.converged,
-                objective: fit.trace[fit.trace.len() - 1],
+                objective: fit.bound(),
                 trace: fit.trace.clone(),
             },
             ..Clustering::default()

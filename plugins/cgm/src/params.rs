@@ -46,6 +46,10 @@ pub struct Params {
     #[serde(default = "default_restarts")]
     #[schemars(range(min = 1))]
     pub restarts: usize,
+    /// How often the initial clusterer is asked, each time with another seed: the likeliest of the mixtures that follow is kept.
+    #[serde(default = "default_starts")]
+    #[schemars(range(min = 1))]
+    pub starts: usize,
     /// The initial clusterer is given this many examples, drawn at random, if there are more.
     #[serde(default = "default_sample")]
     #[schemars(range(min = 1))]
@@ -66,6 +70,10 @@ pub struct Params {
 
 fn default_restarts() -> usize {
     100
+}
+
+fn default_starts() -> usize {
+    3
 }
 
 fn default_sample() -> usize {
@@ -93,6 +101,7 @@ impl Params {
             outliers: false,
             init: None,
             restarts: default_restarts(),
+            starts: default_starts(),
             sample: default_sample(),
             max_iter: default_max_iter(),
             tol: default_tol(),

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(refused(json!({"n": -1})), "`where.n` is -1, but column `n` of t holds whole numbers");
         assert_eq!(refused(json!({"n": 1.5})), "`where.n` is 1.5, but column `n` of t holds whole numbers");
         assert_eq!(refused(json!({"n": "3"})), "`where.n` is \"3\", but column `n` of t holds whole numbers");
-        assert_eq!(refused(json!({"good": 1})), "`where.good` is 1, but column `good` of t holds Boolean");
+        assert_eq!(refused(json!({"good": 1})), "`where.good` is 1, but column `good` of t holds true and false");
         assert_eq!(
             refused(json!({"n": [3], "x": null})),
             "`where.n` must be a string, a number, true or false, found [3]\n\

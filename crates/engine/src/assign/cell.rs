@@ -128,6 +128,10 @@ mod tests {
             dim: 2,
             seconds: Some(0.1),
             converged: Some(true),
+            objective: None,
+            singletons: None,
+            compositions: None,
+            resolved: None,
             error: None,
         }
     }

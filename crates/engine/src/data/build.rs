@@ -268,7 +268,8 @@ fn require_distinct<T: Eq + Hash + std::fmt::Display>(ids: &[T], rows: &[usize],
     for (id, row) in ids.iter().zip(rows) {
         if let Some(first) = seen.insert(id, *row) {
             let text = format!("rows {first} and {row} of trial {trial} have the same id {id}");
-            return Err(Error::fault(Cause::Identifier, text));
+            let help = "name the column of trials if there are several, or leave `id` out, and rows are numbered";
+            return Err(Error::fault(Cause::Identifier, text).help(help));
         }
     }
     Ok(())

@@ -57,7 +57,8 @@ impl Width {
             if *length != self.dim {
                 let numbers = plural(*length, "number");
                 let text = format!("row {row}: the embedding has {numbers}, those before it have {}", self.dim);
-                return Err(faulty(text));
+                return Err(faulty(text)
+                    .help("all must be from one model: leave the others out, or make them data of their own"));
             }
         }
         if values.null_count() > 0
@@ -215,6 +216,6 @@ pub(super) fn strings(column: &ArrayRef) -> Result<StringArray> {
 }
 
 /// What is wrong with an embedding.
-fn faulty(text: String) -> Error {
-    Error::fault(Cause::Embedding, text)
+pub(super) fn faulty(text: String) -> Error {
+    Error::fault(Cause::Embedding, text).help("leave such examples out, or compute their embeddings again")
 }

@@ -60,11 +60,10 @@ fn find(
             Some(Value::Array(values)) if !values.is_empty() => {
                 let texts: Vec<String> = values.iter().map(value_text).collect();
                 if let Some(at) = (1..texts.len()).find(|&at| texts[..at].contains(&texts[at])) {
-                    problems.push(Problem::new(
-                        Cause::Grid,
-                        &values[at].origin,
-                        "this value is in the grid twice",
-                    ));
+                    problems.push(
+                        Problem::new(Cause::Grid, &values[at].origin, "this value is in the grid twice")
+                            .help("remove one of the two"),
+                    );
                 }
                 grids.push((path.clone(), values.clone()));
             }

@@ -57,11 +57,14 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
         || pipeline.name.starts_with('.');
     if unusable {
         let origin = root.get("name").map_or(&top, |node| &node.origin);
-        problems.push(Problem::new(
-            Cause::WrongValue,
-            origin,
-            "`name` becomes the name of a folder: no slashes, no control characters, no leading dot",
-        ));
+        problems.push(
+            Problem::new(
+                Cause::WrongValue,
+                origin,
+                "`name` becomes the name of a folder: no slashes, no control characters, no leading dot",
+            )
+            .help("choose another, such as \"my-run\""),
+        );
     }
     unique(problems, "data", pipeline.data.iter().map(|data| (&data.name, &data.origin)));
     unique(

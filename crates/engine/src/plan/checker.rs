@@ -8,16 +8,17 @@ use compflow_api::{
     Loader, Metric, Services,
 };
 
+use super::effective::effective;
 use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
 use super::{PlannedClusterer, Setup, Variant};
 use crate::causes::Cause;
-use crate::data::data_files;
 use crate::data::request::Request;
 use crate::data::source::DataSource;
 use crate::data::survey::describe;
 use crate::data::values::FURTHER;
+use crate::data::{data_files, loader_of};
 use crate::error::Error;
 use crate::files::display;
 use crate::pipeline::keys::SEGMENT_KEYS;
@@ -154,7 +155,7 @@ impl Checker<'_> {
     /// Makes a clusterer with all parameters chosen.
     fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
         let checked = self.make(component, Kind::Clusterer)?;
-        let params = checked.instance.component().effective(&checked.recipe.params);
+        let params = effective(&self.factory.registry, checked.instance.component(), &checked.recipe.params);
         match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
             Ok(streams) => Some(Setup { choices, recipe: checked.recipe, params, streams }),
             Err(error) => self.refused(component, &error),
@@ -407,6 +408,12 @@ fn about_column(data: &Data, file: Option<&Path>, request: &Request, problem: &c
                 placed.help = Some(help.to_owned());
             }
         }
+    }
+    if placed.cause == Cause::Format
+        && placed.help.is_none()
+        && let Some(other) = file.and_then(loader_of).filter(|other| *other != data.loader.component)
+    {
+        placed.help = Some(format!("`loader = \"{other}\"` reads files of such a name"));
     }
     if let Some((_, (_, origin))) = column {
         placed.origin = Some(origin.clone());

@@ -4,6 +4,7 @@ pub(crate) mod cell;
 mod check;
 pub(crate) mod checker;
 pub(crate) mod compose;
+mod effective;
 mod fitting;
 mod load;
 pub(crate) mod recipe;
@@ -126,6 +127,13 @@ impl Plan {
     /// Whether a data set only settles grids.
     pub fn tunes(&self, data: &str) -> bool {
         self.data.iter().any(|known| known.tunes && known.name == data)
+    }
+
+    /// Whether the true sets of a data set are known.
+    pub fn has_truth(&self, data: &str) -> bool {
+        let mut trials =
+            self.data.iter().filter(|known| known.name == data).flat_map(|known| &known.dataset.trials);
+        trials.any(|trial| trial.truth.is_some())
     }
 
     /// The data of the experiment itself: names, and the number of examples that all trials have.

@@ -51,7 +51,7 @@ pub(crate) fn advise(plan: &Plan, rows: &[Row], chosen: &Chosen, summary: &[Summ
             warn(Cause::GridEdge, &plan.clusterers[*clusterer].name, &text);
         }
     }
-    for (data, text) in indistinct(summary, deciding) {
+    for (data, text) in indistinct(summary, deciding).into_iter().filter(|(data, _)| !plan.tunes(data)) {
         warn(Cause::FewTrials, &format!("data `{data}`"), &text);
     }
 }

@@ -1,9 +1,12 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
 mod advice;
+mod assignments;
 mod cell;
+mod found;
 mod labels;
 mod lead;
+mod listing;
 mod names;
 mod read;
 mod record;
@@ -11,22 +14,29 @@ mod recorded;
 mod rttm;
 mod run;
 mod scorer;
+mod settled;
 pub mod statistics;
 mod summary;
 mod tables;
 mod units;
 mod verify;
+mod why;
 
+pub use self::assignments::{AssignmentTable, TrialAssignments};
 pub(crate) use self::cell::CellTables;
+pub use self::found::{Found, FoundCluster};
 pub use self::labels::Labels;
 pub use self::lead::lead;
+pub use self::listing::{Best, Listed, RunState, list_runs};
 pub(crate) use self::names::singleton_names;
-pub use self::read::{Results, Run, Selected, SelectedValue, Trace, TrialAssignments, distinct, heading};
+pub use self::read::{Results, Run, Selected, SelectedValue, Trace, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
-pub use self::recorded::{Means, RecordedRun, Trivial};
+pub use self::recorded::{MEDIA, Means, RecordedRun, Trivial};
 pub use self::rttm::rttm;
 pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};
+pub use self::settled::Settled;
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};
 pub use self::verify::{Verified, verify};
+pub use self::why::Why;

@@ -1,9 +1,9 @@
 //! A results folder, read back: what was run and its tables.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use compflow_api::{Sets, Unit};
+use compflow_api::Unit;
 use polars::prelude::*;
 
 use super::lead::lead;
@@ -24,7 +24,8 @@ pub struct Results {
     pub runs: Vec<Run>,
     /// `summary.parquet`.
     pub summary: Vec<Summary>,
-    scores: Vec<Score>,
+    /// By data set, clusterer and metric, then by trial.
+    scores: HashMap<(String, String, String), Scores>,
     pub(super) tables: Tables,
 }
 
@@ -45,17 +46,16 @@ pub struct Run {
     pub seconds: Option<f64>,
     /// Whether it converged, if it finished.
     pub converged: Option<bool>,
+    /// What the method made as large or as small as it could, if it says so.
+    pub objective: Option<f64>,
+    /// How many singletons occur, if it finished.
+    pub singletons: Option<u32>,
+    /// How many unions occur, if it finished.
+    pub compositions: Option<u32>,
+    /// Parameters that were selected or settled by the method itself, as a JSON object.
+    pub resolved: Option<String>,
     /// Why it failed, if it did.
     pub error: Option<String>,
-}
-
-#[derive(Debug)]
-struct Score {
-    data: String,
-    trial: u32,
-    clusterer: String,
-    metric: String,
-    value: f64,
 }
 
 /// The objective of one cell after every iteration, without those that are not finite.
@@ -99,19 +99,6 @@ pub struct SelectedValue {
     pub chosen: bool,
     /// Whether the gap statistic would have chosen this.
     pub gap_chosen: bool,
-}
-
-/// The sets that one clusterer gave to the examples of one trial.
-#[derive(Debug)]
-pub struct TrialAssignments {
-    /// The clusterer, or a point of its grids.
-    pub clusterer: String,
-    /// The examples' identifiers.
-    pub ids: Vec<String>,
-    /// A set for each example.
-    pub sets: Sets,
-    /// What the singletons that occur are called, where sets were known beforehand.
-    pub names: BTreeMap<u32, String>,
 }
 
 impl Results {
@@ -199,11 +186,8 @@ impl Results {
 
     /// A clusterer's scores by trial.
     pub fn scores(&self, data: &str, clusterer: &str, metric: &str) -> Scores {
-        self.scores
-            .iter()
-            .filter(|score| score.data == data && score.clusterer == clusterer && score.metric == metric)
-            .map(|score| (score.trial as usize, score.value))
-            .collect()
+        let key = (data.to_owned(), clusterer.to_owned(), metric.to_owned());
+        self.scores.get(&key).cloned().unwrap_or_default()
     }
 
     /// The rows of one clusterer on one data set.
@@ -261,16 +245,6 @@ impl Results {
         let mut selected = Table::open(&self.tables, "selection")?.read(read_selected)?;
         selected.retain(|selected| !self.tunes(&selected.data));
         Ok(selected)
-    }
-
-    /// What every clusterer found in one trial.
-    ///
-    /// # Errors
-    /// If the table is missing or damaged.
-    pub fn assignments(&self, data: &str, trial: u32) -> Result<Vec<TrialAssignments>> {
-        let columns = ["data", "trial", "clusterer", "id", "clusters"];
-        Table::open_columns(&self.tables, "assignments", &columns, &["names"])?
-            .read(|frame| read_assignments(frame, data, trial))
     }
 }
 
@@ -333,6 +307,11 @@ fn texts(frame: &DataFrame, name: &str) -> PolarsResult<Vec<String>> {
     Ok(frame.column(name)?.str()?.iter().map(|text| text.unwrap_or_default().to_owned()).collect())
 }
 
+/// Texts, and whether they are there.
+fn optional(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<String>>> {
+    Ok(frame.column(name)?.str()?.iter().map(|text| text.map(str::to_owned)).collect())
+}
+
 fn whole(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<u32>>> {
     Ok(frame.column(name)?.u32()?.iter().collect())
 }
@@ -349,8 +328,9 @@ fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
     let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
     let (n, dim) = (whole(frame, "n")?, whole(frame, "dim")?);
     let (seconds, converged) = (floats(frame, "seconds")?, flags(frame, "converged")?);
-    let errors: Vec<Option<String>> =
-        frame.column("error")?.str()?.iter().map(|text| text.map(str::to_owned)).collect();
+    let (objective, singletons) = (floats(frame, "objective")?, whole(frame, "singletons")?);
+    let compositions = whole(frame, "compositions")?;
+    let (mut errors, mut resolved) = (optional(frame, "error")?, optional(frame, "resolved")?);
     let names = data.into_iter().zip(clusterer);
     Ok(names
         .enumerate()
@@ -362,21 +342,25 @@ fn read_runs(frame: &DataFrame) -> PolarsResult<Vec<Run>> {
             dim: dim[at].unwrap_or_default(),
             seconds: seconds[at],
             converged: converged[at],
-            error: errors[at].clone(),
+            objective: objective[at],
+            singletons: singletons[at],
+            compositions: compositions[at],
+            resolved: resolved[at].take(),
+            error: errors[at].take(),
         })
         .collect())
 }
 
-fn read_scores(frame: &DataFrame) -> PolarsResult<Vec<Score>> {
+fn read_scores(frame: &DataFrame) -> PolarsResult<HashMap<(String, String, String), Scores>> {
     let (data, trial, clusterer) = (texts(frame, "data")?, whole(frame, "trial")?, texts(frame, "clusterer")?);
     let (metric, value) = (texts(frame, "metric")?, floats(frame, "value")?);
-    let names = data.into_iter().zip(clusterer).zip(metric);
-    Ok(names
-        .enumerate()
-        .filter_map(|(at, ((data, clusterer), metric))| {
-            Some(Score { data, trial: trial[at]?, clusterer, metric, value: value[at]? })
-        })
-        .collect())
+    let mut scores: HashMap<_, Scores> = HashMap::new();
+    for (at, ((data, clusterer), metric)) in data.into_iter().zip(clusterer).zip(metric).enumerate() {
+        if let (Some(trial), Some(value)) = (trial[at], value[at]) {
+            scores.entry((data, clusterer, metric)).or_default().insert(trial as usize, value);
+        }
+    }
+    Ok(scores)
 }
 
 /// What a metric counts in, if the record of a run says so.
@@ -453,44 +437,6 @@ fn read_selected(frame: &DataFrame) -> PolarsResult<Vec<Selected>> {
         }
     }
     Ok(selected)
-}
-
-fn read_assignments(frame: &DataFrame, data: &str, trial: u32) -> PolarsResult<Vec<TrialAssignments>> {
-    let (names, trials) = (frame.column("data")?.str()?, frame.column("trial")?.u32()?);
-    let (clusterers, clusters) = (frame.column("clusterer")?.str()?, frame.column("clusters")?.list()?);
-    let ids = frame.column("id")?.cast(&DataType::String)?;
-    let ids = ids.str()?;
-    let called = frame.column("names").ok().map(|names| names.list()).transpose()?;
-    let mut found: BTreeMap<usize, TrialAssignments> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
-    for (row, (name, number)) in names.iter().zip(trials.iter()).enumerate() {
-        if name != Some(data) || number != Some(trial) {
-            continue;
-        }
-        let clusterer = clusterers.get(row).unwrap_or_default();
-        let at = order.iter().position(|known| *known == clusterer).unwrap_or_else(|| {
-            order.push(clusterer);
-            order.len() - 1
-        });
-        let cell = found.entry(at).or_insert_with(|| TrialAssignments {
-            clusterer: clusterer.to_owned(),
-            ids: Vec::new(),
-            sets: Sets::default(),
-            names: BTreeMap::new(),
-        });
-        let set = clusters.get_as_series(row);
-        let set: Vec<u32> =
-            set.iter().flat_map(|set| set.u32().into_iter().flat_map(|set| set.iter().flatten())).collect();
-        let called = called.and_then(|called| called.get_as_series(row));
-        let called =
-            called.iter().flat_map(|names| names.str().into_iter().flat_map(|names| names.iter().flatten()));
-        for (member, name) in set.iter().zip(called) {
-            cell.names.entry(*member).or_insert_with(|| name.to_owned());
-        }
-        cell.ids.push(ids.get(row).unwrap_or_default().to_owned());
-        cell.sets.push(&set);
-    }
-    Ok(found.into_values().collect())
 }
 
 #[cfg(test)]

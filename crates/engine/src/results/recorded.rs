@@ -11,6 +11,7 @@ use super::statistics::mean;
 use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::build::Keep;
+use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::observer::Observer;
@@ -31,6 +32,9 @@ pub struct RecordedRun<'r> {
     factory: Factory,
     pipeline: Pipeline,
 }
+
+/// Columns of paths that are read if a source has them, for who looks at examples.
+pub const MEDIA: [&str; 2] = ["image", "audio"];
 
 /// Two clusterings that look at nothing: what any score has to be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +106,12 @@ impl<'r> RecordedRun<'r> {
         let evaluators = checker.evaluators(&self.pipeline.contents.evaluators);
         let wanted = evaluators.iter().flat_map(|evaluator| &evaluator.shared.recipe.columns);
         let further: BTreeSet<&str> = wanted.map(String::as_str).filter(|name| *name != "id").collect();
+        // Pictures and sounds, if the source has paths of them.
+        let media = MEDIA.iter().filter_map(|name| {
+            let with = further.iter().copied().chain([*name]).collect();
+            checker.open(data, self.record.seed, &with)
+        });
+        let media: Vec<DataSource> = media.collect();
         checker.problems.clear();
         let source = checker.open(data, self.record.seed, &further);
         // Files that are missing are problems, and leave a source of none.
@@ -109,7 +119,9 @@ impl<'r> RecordedRun<'r> {
             let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
             return Err(Error::data(texts.join("; ")));
         };
-        let dataset = source.read(Keep::Matrix, &self.factory, cores(), self.factory.memory)?;
+        let read = |source: &DataSource| source.read(Keep::Matrix, &self.factory, cores(), self.factory.memory);
+        // A column of that name may hold something else.
+        let dataset = media.iter().find_map(|source| read(source).ok()).map_or_else(|| read(&source), Ok)?;
         match self.record.data.get(name) {
             Some(recorded) if recorded.blake3 != dataset.content => {
                 let files: Vec<String> = source.files.iter().flatten().map(|file| display(file)).collect();

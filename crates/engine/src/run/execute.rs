@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::compute::{Job, compute};
+use super::estimate::Estimate;
 use super::memory::Sampler;
 use super::recall::{note_failure, recall};
 use super::row::Row;
@@ -65,6 +66,20 @@ struct Counter {
     progress: Box<dyn Progress>,
     done: u64,
     total: u64,
+    estimate: Estimate,
+    jobs: usize,
+}
+
+impl Counter {
+    fn ended(&mut self, row: &Row) {
+        self.done += 1;
+        self.estimate.ended(row);
+        let later = (self.total.saturating_sub(self.done) as usize).saturating_sub(self.estimate.left());
+        if let Some(seconds) = self.estimate.seconds_left(self.jobs, later) {
+            self.progress.seconds_left(seconds);
+        }
+        self.progress.advance(self.done, self.total);
+    }
 }
 
 /// Keeps all rows.
@@ -75,9 +90,8 @@ struct Collected<'a> {
 
 impl Watch for Collected<'_> {
     fn ended(&mut self, at: usize, row: Row) {
+        self.counter.ended(&row);
         self.rows[at] = row;
-        self.counter.done += 1;
-        self.counter.progress.advance(self.counter.done, self.counter.total);
     }
 }
 
@@ -88,7 +102,8 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     let tuning = tuning_cells(plan);
     let total = tuning.len() + test_cells(plan, &assume_first(plan)).len();
     let progress = factory.observer.count(Counted::Cells, total);
-    let mut counter = Counter { progress, done: 0, total: total as u64 };
+    let mut counter =
+        Counter { progress, done: 0, total: total as u64, estimate: Estimate::default(), jobs: plan.jobs };
     let mut rows = collect(shared, tuning, &mut counter);
     let mut chosen = Chosen::new();
     if !cancel.requested() {
@@ -116,6 +131,7 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
 /// Runs cells and returns their rows in the order of the cells.
 fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
     let Shared { plan, factory, cache, strict, .. } = &**shared;
+    counter.estimate.expect(&cells);
     let rows = cells.iter().copied().map(Row::unfinished).collect();
     let mut collected = Collected { rows, counter };
     execute(shared, cells, &mut collected);

@@ -43,6 +43,12 @@ impl ResultsFolder {
     }
 }
 
+/// Whether a run is at work in a folder.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    let lock = File::open(folder.join(".lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// The file that is locked: no link, which might lead to somebody else's file, and nothing in it is lost.
 fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

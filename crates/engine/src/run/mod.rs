@@ -6,6 +6,7 @@ pub(crate) mod cache;
 pub(crate) mod canonical;
 mod compute;
 mod distances;
+mod estimate;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
 pub(crate) mod folder;

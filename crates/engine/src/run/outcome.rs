@@ -12,7 +12,7 @@ use crate::plan::PlannedEvaluator;
 use crate::plan::recipe::{Recipe, Setting};
 
 /// What comes out of a cell and is kept.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Numbered canonically.
     pub(crate) clustering: Clustering,

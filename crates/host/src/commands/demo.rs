@@ -120,7 +120,8 @@ What to look at in it:
   2. Scores: union_precision says how often what is called a union is that union, union_recall how many of them are
      found. {look}.
   3. One trial, “Where the points lie”: circles are single things and plusses unions, in the colours of their two members. Compare
-     each method with the truth, which is the first.
+     each method with the truth, which is the first. Click a cluster anywhere, or draw a lasso around points: the same examples
+     light up in every picture, and are listed below with how clearly they belong to their cluster.
   4. One trial, “Which singletons make which cluster”: left what was found, right what it makes; ✓ marks unions that are right.
   5. One trial, “True sets against inferred sets”: what is dark on the diagonal is right, what is beside it is mixed up.
 

@@ -16,11 +16,13 @@ mod plan;
 pub(crate) mod plugins;
 mod report;
 mod run;
+mod runs;
 mod schema;
 mod slurm;
 mod status;
 mod test_plugin;
 mod verify;
+mod why;
 
 pub(crate) use self::fit_composer::grid as composers;
 
@@ -50,6 +52,8 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Run(args) => run::run(plugins, args),
         Command::Check { files, set } => check::run(plugins, files, set),
         Command::Plan(args) => plan::run(plugins, args),
+        Command::Runs { folder, json } => runs::run(folder, *json),
+        Command::Why(args) => why::run(plugins, args),
         Command::Status(args) => status::run(args),
         Command::Verify { folders, json } => verify::run(folders, *json),
         Command::Slurm(args) => slurm::run(plugins, args),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use compflow_engine::results::heading;
 use compflow_engine::run::{Part, PartOptions, Phase};
-use compflow_engine::{Cancel, Observer, Plan, RunOptions};
+use compflow_engine::{Cancel, Observer, Plan, Results, RunOptions};
 
 use super::{prepare, print_table, results_folder};
 use crate::cli::{PhaseName, RunArgs};
 use crate::failure::Failure;
+use crate::output::found::RunTable;
 use crate::output::summary::SummaryTable;
 use crate::terminal::clean::clean;
 use crate::terminal::{Terminal, interrupt, to_stderr};
@@ -30,7 +31,15 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let mut finished = plan.run(&out, options, &terminal, &cancel)?;
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
     let sizes = plan.sizes();
-    let table = SummaryTable { entries: &finished.summary, heading: &|data: &str| heading(data, &sizes) };
+    let results = Results::open(&out)?;
+    // Data that nothing compares with a truth.
+    let unscored = |data: &str| {
+        let scored = plan.has_truth(data) && finished.summary.iter().any(|entry| entry.data == data);
+        !plan.tunes(data) && !scored
+    };
+    let found = if sizes.iter().any(|(data, _)| unscored(data)) { results.found(&unscored)? } else { Vec::new() };
+    let scores = SummaryTable { entries: &finished.summary, heading: &|data: &str| heading(data, &sizes) };
+    let table = RunTable { scores, found: &found, settled: &results.settled() };
     let printed = print_table(args.format, &args.format.render(&table));
     let (total, failed) = (finished.cells(), finished.failed());
     let folder = clean(&out.display().to_string()).into_owned();

@@ -7,7 +7,7 @@ use compflow_engine::run::{Phase, PhaseStatus, Status};
 use super::{folder_of, print, variables, write};
 use crate::cli::StatusArgs;
 use crate::failure::Failure;
-use crate::output::{Grid, table};
+use crate::output::{Grid, duration, table};
 
 /// Runs the command.
 ///
@@ -59,26 +59,4 @@ fn describe(status: &Status) -> String {
         text += &format!("also in the folder, and not used: {} {cells} of {}\n", other.kept, other.of);
     }
     text
-}
-
-/// A time in the two largest units that it fills.
-fn duration(seconds: f64) -> String {
-    let seconds = seconds.ceil() as u64;
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3600..86400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-        _ => format!("{} d {} h", seconds / 86400, seconds % 86400 / 3600),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_two_units() {
-        let shown = [0.2, 59.0, 61.0, 3600.0, 100_000.0].map(duration);
-        assert_eq!(shown, ["1 s", "59 s", "1 min 1 s", "1 h 0 min", "1 d 3 h"]);
-    }
 }

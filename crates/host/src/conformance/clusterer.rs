@@ -1,13 +1,14 @@
 //! The points about clusterers.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, ForeignClusterer, IMPOSSIBLE, Result,
-    Services, Sets, Shape, Table, Task,
+    BATCH_ROWS, Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, Fold, ForeignClusterer,
+    IMPOSSIBLE, Partial, Result, Rows, Services, Sets, Shape, StreamTask, Table, Task,
 };
 
 use crate::conformance::examples::{self, Contents, Examples};
@@ -146,6 +147,9 @@ pub(crate) fn test(subject: &'static Subject) {
             same(&clusterer.cluster(&task, &watch.services(1, 1))?, &streamed)
         });
     }
+    if wants.flags.contains(Flags::HAS_PARTIAL) {
+        point("finds the same in examples that are elsewhere", || elsewhere(subject, wants));
+    }
     if wants.flags.contains(Flags::USES_WEIGHTS) {
         weights(subject, wants, &small);
     }
@@ -185,6 +189,66 @@ pub(crate) fn test(subject: &'static Subject) {
 fn same(first: &Clustering, second: &Clustering) -> Result<Verdict> {
     let bytes = |found: &Clustering| postcard::to_stdvec(found).map_err(Error::new);
     require(bytes(first)? == bytes(second)?, || "the results differ".to_owned())?;
+    Ok(Verdict::Pass)
+}
+
+/// Examples that only another instance sees, batch by batch.
+struct Elsewhere<'a> {
+    examples: Embeddings<'a>,
+    other: ForeignClusterer,
+    services: Services<'a>,
+}
+
+impl Rows for Elsewhere<'_> {
+    fn len(&self) -> usize {
+        self.examples.len()
+    }
+
+    fn dim(&self) -> usize {
+        self.examples.dim()
+    }
+
+    fn pass(&self, _each: &mut dyn FnMut(Embeddings<'_>) -> Result<()>) -> Result<()> {
+        Err(Error::new("reads examples that are elsewhere"))
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn reduce(&self, state: &[u8]) -> Result<Partial> {
+        let (mut fold, mut batches) = (Fold::new(), 0);
+        self.examples.pass(&mut |batch| {
+            let first = batches * BATCH_ROWS as u64;
+            fold.push(batches, self.other.partial(state, first, batch, &self.services)?)?;
+            batches += 1;
+            Ok(())
+        })?;
+        fold.finish(batches)
+    }
+}
+
+/// More than a batch of them, and what is found in them is what is found here, but for the assignments.
+fn elsewhere(subject: &Subject, wants: &Wants) -> Result<Verdict> {
+    let examples = examples::mixture(BATCH_ROWS + 64, 2);
+    let (watch, composer, columns) = (subject.watch(), examples::composer()?, wants.table(examples.truth.len()));
+    let (clusterer, services) = (subject.make::<ForeignClusterer>()?, watch.services(1, 2));
+    let task = wants.task(&examples, &columns, 2, &composer);
+    let here = match clusterer.streams()? {
+        true => clusterer.cluster_stream(&task.stream(), &services)?,
+        false => clusterer.cluster(&task, &services)?,
+    };
+    let rows = Elsewhere { examples: task.embeddings, other: subject.make()?, services };
+    let there = clusterer.cluster_stream(&StreamTask { rows: &rows, ..task.stream() }, &services)?;
+    require(there.assignments.is_empty(), || "assigns examples that are elsewhere".to_owned())?;
+    let centres = |found: &Clustering| -> BTreeMap<Vec<u32>, Option<Vec<u32>>> {
+        let mut centroids = found.centroids.chunks(examples.dim);
+        let mut bits = || Some(centroids.next()?.iter().map(|value| value.to_bits()).collect());
+        found.clusters.iter().map(|set| (set.to_vec(), bits())).collect()
+    };
+    require(centres(&here) == centres(&there) && here.singletons == there.singletons, || {
+        "other clusters are found in examples that are elsewhere".to_owned()
+    })?;
     Ok(Verdict::Pass)
 }
 

@@ -76,16 +76,18 @@ fn for_component(values: &[String], name: &str) -> Option<String> {
     own.or_else(|| values.iter().map(String::as_str).find(|value| !is_named(value))).map(str::to_owned)
 }
 
-/// Refuses values of `--params` that are no object, or for a component that there is not.
+/// Refuses values of `--params` that are no object, or for a component with a typing error.
 ///
 /// # Errors
 /// Naming what was found, and what would do.
 pub(super) fn check_params(values: &[String], components: &[&str]) -> Result<(), Failure> {
     for value in values {
         let named = value.split_once('=').filter(|(name, _)| !name.contains(['{', '"']));
-        if let Some((name, _)) = named.filter(|(name, _)| !components.contains(name)) {
-            let known: Vec<String> = components.iter().map(|name| format!("`{name}`")).collect();
-            let text = format!("--params: the library offers no `{name}`; it offers {}", known.join(", "));
+        // One that is named quite differently is of another library that is tested with the same options.
+        if let Some((name, _)) = named.filter(|(name, _)| !components.contains(name))
+            && let Some(near) = compflow_api::nearest(name, components.iter().copied())
+        {
+            let text = format!("--params: the library offers no `{name}`; did you mean `{near}`?");
             return Err(Failure::request(text));
         }
         let json = named.map_or(value.as_str(), |(_, json)| json);
@@ -166,13 +168,13 @@ mod tests {
     #[test]
     fn parameters_that_are_none_are_refused_with_what_would_do() {
         let refused = |value: &str| check_params(&[value.to_owned()], &["mine", "other"]).unwrap_err().to_string();
-        assert_eq!(refused("yours={}"), "--params: the library offers no `yours`; it offers `mine`, `other`");
+        assert_eq!(refused("mime={}"), "--params: the library offers no `mime`; did you mean `mine`?");
         assert!(
             refused("mine=k:4")
                 .starts_with("--params: expected a JSON object in quotes, such as mine='{\"k\": 4}'")
         );
         assert!(refused("[1]").contains("found `[1]`"));
-        assert!(check_params(&["{\"k\": \"a=b\"}".to_owned(), "mine={}".to_owned()], &["mine"]).is_ok());
+        assert!(check_params(&["{\"k\": \"a=b\"}".to_owned(), "gcr={}".to_owned()], &["mine"]).is_ok());
     }
 
     #[test]

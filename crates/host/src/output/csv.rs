@@ -19,6 +19,7 @@ fn value(value: &Value) -> String {
         Value::Count(count) => count.to_string(),
         Value::Number(number) => number.map_or_else(String::new, |number| number.to_string()),
         Value::Flag(flag) => flag.to_string(),
+        Value::Json(value) => field(&value.to_string()),
     }
 }
 

@@ -19,5 +19,6 @@ fn value(value: &Value) -> Json {
         Value::Count(count) => (*count).into(),
         Value::Number(number) => (*number).into(),
         Value::Flag(flag) => (*flag).into(),
+        Value::Json(value) => value.clone(),
     }
 }

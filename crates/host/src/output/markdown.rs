@@ -11,7 +11,10 @@ pub(super) fn render(grid: &Grid) -> String {
     let escape = |row: &Vec<String>| row.iter().map(|text| text.replace('|', "\\|")).collect::<Vec<_>>();
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header(escape(&grid.header)).add_rows(grid.rows.iter().map(escape));
-    arrange(&mut table, grid.numbers);
+    // A row is one line, however long.
+    if grid.numbers {
+        arrange(&mut table, true);
+    }
     let title = if grid.title.is_empty() { String::new() } else { format!("**{}**\n\n", grid.title) };
     format!("{title}{}\n", table.trim_fmt())
 }

@@ -1,11 +1,15 @@
 //! What goes to stdout: tables in the format that the user asked for.
 
 pub(crate) mod csv;
+mod duration;
+pub(crate) mod found;
 mod json;
 pub(crate) mod latex;
 mod markdown;
 pub(crate) mod summary;
 pub(crate) mod table;
+
+pub(crate) use self::duration::duration;
 
 /// Formats of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -30,6 +34,11 @@ pub(crate) trait Output {
     /// Rounded texts, one grid below the other.
     fn grids(&self) -> Vec<Grid>;
 
+    /// What stands below the grids, a line each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// For papers; the grids, unless there is something better.
     fn latex(&self) -> String {
         joined(&self.grids(), latex::render)
@@ -40,18 +49,31 @@ impl Format {
     /// Renders it.
     pub(crate) fn render(self, output: &dyn Output) -> String {
         match self {
-            Self::Table => joined(&output.grids(), table::render),
+            Self::Table => joined(&output.grids(), table::render) + &noted(&output.notes(), ""),
             Self::Json => json::render(&output.records()),
             Self::Csv => csv::render(&output.records()),
-            Self::Md => joined(&output.grids(), markdown::render),
-            Self::Latex => output.latex(),
+            Self::Md => joined(&output.grids(), markdown::render) + &listed(&output.notes()),
+            Self::Latex => output.latex() + &noted(&output.notes(), "% "),
         }
     }
 }
 
+/// Notes as a list of Markdown.
+fn listed(notes: &[String]) -> String {
+    if notes.is_empty() { String::new() } else { format!("\n{}", noted(notes, "- ")) }
+}
+
+/// Notes, a line each.
+fn noted(notes: &[String], before: &str) -> String {
+    notes.iter().map(|note| format!("{before}{}\n", one_line(note))).collect()
+}
+
+/// A name with a line break in it would take two rows.
+fn one_line(text: &String) -> String {
+    text.replace('\n', "␊")
+}
+
 fn joined(grids: &[Grid], render: fn(&Grid) -> String) -> String {
-    // A name with a line break in it would take two rows.
-    let one_line = |text: &String| text.replace('\n', "␊");
     let one_line_each = |texts: &Vec<String>| texts.iter().map(one_line).collect();
     let grid = |grid: &Grid| Grid {
         title: one_line(&grid.title),
@@ -88,6 +110,8 @@ pub(crate) enum Value {
     /// `None` where there is none.
     Number(Option<f64>),
     Flag(bool),
+    /// Something with parts.
+    Json(serde_json::Value),
 }
 
 impl From<&str> for Value {

@@ -35,6 +35,7 @@ impl Graph<'_> {
         }
         let all = compositions.len();
         compositions.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        let smaller: usize = compositions.iter().skip(MOST).map(|(_, size)| size).sum();
         compositions.truncate(MOST);
         let mut members: Vec<u32> = compositions.iter().flat_map(|(set, _)| set.iter().copied()).collect();
         members.sort_unstable();
@@ -83,7 +84,9 @@ impl Graph<'_> {
                     }
                 }
             }
-            @if all > compositions.len() { p.note { "The " (compositions.len()) " largest of " (all) " compositions." } }
+            @if all > compositions.len() {
+                p.note { "The " (compositions.len()) " largest of " (all) " compositions; the others have " (smaller) " examples." }
+            }
             @if alone > 0 { p.note { (alone) @if alone == 1 { " further singleton." } @else { " further singletons." } } }
         })
     }

@@ -1,22 +1,31 @@
 //! What a run found, as a page or as tables: figures and texts, without the command around them.
 
+mod axes;
 mod bars;
+mod centres;
 mod colour;
 mod composition;
 mod confusion;
+mod found;
 mod graph;
+mod look;
+mod looked;
 pub(crate) mod markdown;
 mod names;
 pub(crate) mod page;
 pub(crate) mod pairs;
 mod pca;
+mod pixels;
 mod points;
 pub(crate) mod reference;
 mod scatter;
 mod scores;
+mod script;
 mod selection;
 mod setup;
+mod shown;
 mod svg;
+mod t_tests;
 mod times;
 mod traces;
 mod trial;

@@ -3,26 +3,19 @@
 use compflow_api::Unit;
 use compflow_engine::Results;
 use compflow_engine::results::{lead, score_text};
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{ReportData, composition, points, scores, selection, setup, times, traces, trial};
+use super::{
+    ReportData, composition, found, points, scores, script, selection, setup, t_tests, times, traces, trial,
+};
 use crate::failure::Failure;
 use crate::output::latex::metric_name;
 
-/// Everything in one file: no script, no font, no picture comes from elsewhere.
+/// Everything in one file: no script, no font, nothing comes from elsewhere.
 const STYLE: &str = include_str!("style.css");
 
-/// The sections, as the links at the top name them.
-const SECTIONS: [(&str, &str); 8] = [
-    ("scores", "Scores"),
-    ("trials", "Trials"),
-    ("selection", "Selection"),
-    ("time", "Time"),
-    ("convergence", "Convergence"),
-    ("cell", "One trial"),
-    ("composition", "Composition"),
-    ("run", "What was run"),
-];
+/// What a page may take. Pictures of trials make way for the rest.
+const MOST_BYTES: usize = 2_900_000;
 
 /// The page of a run.
 ///
@@ -33,21 +26,31 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
     let chosen = trial::choose(report, cells)?;
     let traces = results.traces()?;
     let selected = results.selected()?;
-    let cell = trial::section(report, &chosen)?;
     let scored = !results.metrics().is_empty();
-    let composition = composition::section(report);
-    let there = |id: &str| match id {
-        "trials" => scored,
-        "composition" => composition.is_some(),
-        "selection" => !selected.is_empty(),
-        _ => true,
-    };
-    let sections = SECTIONS.iter().filter(|(id, _)| there(id));
+    let found = found::section(report)?;
+    let there = |wanted: bool, section: &dyn Fn() -> Markup| wanted.then(section);
+    let mut sections = vec![
+        ("scores", "Scores", there(scored || found.is_none(), &|| scores::section(report))),
+        ("trials", "Trials", there(scored, &|| points::section(report))),
+        ("tests", "Tests", t_tests::section(report)),
+        ("selection", "Selection", there(!selected.is_empty(), &|| selection::section(report, &selected))),
+        ("time", "Time", Some(times::section(report))),
+        ("convergence", "Convergence", Some(traces::section(report, &traces))),
+        ("composition", "Composition", composition::section(report)),
+        ("run", "What was run", Some(setup::section(report))),
+    ];
+    sections.insert(0, ("found", "Found", found));
+    let taken: usize = sections.iter().flat_map(|(.., section)| section).map(|section| section.0.len()).sum();
+    let room = MOST_BYTES.saturating_sub(taken + STYLE.len() + script::text().len());
+    sections.insert(1, ("cell", "One trial", Some(trial::section(report, &chosen, room)?)));
+    let sections: Vec<(&str, &str, Markup)> =
+        sections.into_iter().filter_map(|(id, title, section)| Some((id, title, section?))).collect();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(script::policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content=(format!("compflow {}", env!("CARGO_PKG_VERSION")));
                 title { (results.record.name) " · compflow" }
@@ -58,19 +61,13 @@ pub(crate) fn page(report: &ReportData, cells: &[String]) -> Result<String, Fail
                     h1 { (results.record.name) }
                     p.lead { (subtitle(results)) }
                     @if let Some(winners) = winners(results) { p.winners { (winners) } }
-                    nav { @for (id, title) in sections { a href=(format!("#{id}")) { (title) } } }
+                    nav { @for (id, title, _) in &sections { a href=(format!("#{id}")) { (title) } } }
                 }
                 main {
                     (setup::failures(results))
-                    (scores::section(report))
-                    @if scored { (points::section(report)) }
-                    @if !selected.is_empty() { (selection::section(report, &selected)) }
-                    (times::section(report))
-                    (traces::section(report, &traces))
-                    (cell)
-                    @if let Some(composition) = &composition { (composition) }
-                    (setup::section(report))
+                    @for (.., section) in &sections { (section) }
                 }
+                script { (PreEscaped(script::text())) }
             }
         }
     };
@@ -91,7 +88,7 @@ fn subtitle(results: &Results) -> String {
 }
 
 /// Who is best by the leading metric, data set by data set.
-fn winners(results: &Results) -> Option<maud::Markup> {
+fn winners(results: &Results) -> Option<Markup> {
     if results.clusterers().len() < 2 {
         return None;
     }

@@ -1,7 +1,6 @@
 //! The plane in which a trial's points vary most.
-//!
-//! Only two eigenvectors of a p × p covariance matrix are needed, which orthogonal iteration finds in a few lines; a
-//! library of linear algebra would be the largest dependency of the page.
+
+use super::axes::{dot, leading};
 
 /// Points in the plane of the first two principal components.
 #[derive(Debug)]
@@ -12,99 +11,44 @@ pub(crate) struct Projection {
 }
 
 /// More examples than this tell no more about the covariance.
-const ENOUGH: usize = 4000;
-const MAX_ITERATIONS: usize = 1000;
+const ENOUGH: usize = 2000;
 
 /// Projects row-major points of length `dim`.
 pub(crate) fn project(points: &[f32], dim: usize) -> Projection {
     let n = points.len() / dim;
-    let row = |at: usize| &points[at * dim..][..dim];
     // Rows come in no order, so every k-th is a fair sample.
     let step = n.div_ceil(ENOUGH).max(1);
-    let sample: Vec<usize> = (0..n).step_by(step).collect();
-    let count = sample.len() as f64;
+    let sample = || points.chunks_exact(dim).step_by(step);
+    let count = sample().count().max(1) as f64;
     let mut mean = vec![0.0; dim];
-    for &at in &sample {
-        mean.iter_mut().zip(row(at)).for_each(|(sum, value)| *sum += f64::from(*value) / count);
+    for row in sample() {
+        mean.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value) / count);
     }
-    let mut covariance = vec![0.0; dim * dim];
-    let mut centred = vec![0.0; dim];
-    for &at in &sample {
-        centred.iter_mut().zip(row(at)).zip(&mean).for_each(|((to, value), mean)| *to = f64::from(*value) - mean);
-        for (i, left) in centred.iter().enumerate() {
-            let entries = &mut covariance[i * dim..][..dim];
-            entries.iter_mut().zip(&centred).for_each(|(entry, right)| *entry += left * right / count);
-        }
-    }
-    let (axes, values) = top_two(&covariance, dim);
-    let total: f64 = (0..dim).map(|at| covariance[at * dim + at]).sum();
-    let along = |axis: &[f64], at: usize| -> f64 {
-        row(at).iter().zip(&mean).zip(axis).map(|((value, mean), axis)| (f64::from(*value) - mean) * axis).sum()
+    let centred = |row: &[f32]| -> Vec<f64> {
+        row.iter().zip(&mean).map(|(value, mean)| f64::from(*value) - mean).collect()
     };
+    let rows: Vec<Vec<f64>> = sample().map(centred).collect();
+    let axes = leading(dim, 2, |vector| {
+        let mut image = vec![0.0; dim];
+        for row in &rows {
+            let along = dot(row, vector) / count;
+            image.iter_mut().zip(row).for_each(|(sum, value)| *sum += along * value);
+        }
+        image
+    });
+    let total: f64 = rows.iter().map(|row| dot(row, row)).sum::<f64>() / count;
+    let kept: f64 = axes.iter().map(|(value, _)| value).sum();
+    let along = |row: &[f64], axis: usize| axes.get(axis).map_or(0.0, |(_, axis)| dot(row, axis));
     Projection {
-        points: (0..n).map(|at| [along(&axes[0], at), along(&axes[1], at)]).collect(),
-        share: if total > 0.0 { values.iter().sum::<f64>() / total } else { 0.0 },
+        points: points
+            .chunks_exact(dim)
+            .map(|row| {
+                let row = centred(row);
+                [along(&row, 0), along(&row, 1)]
+            })
+            .collect(),
+        share: if total > 0.0 { (kept / total).min(1.0) } else { 0.0 },
     }
-}
-
-/// The two largest eigenvalues of a symmetric matrix without negative ones, and their vectors. The largest entry of
-/// each vector is positive, so that the same data gives the same picture.
-fn top_two(matrix: &[f64], dim: usize) -> ([Vec<f64>; 2], [f64; 2]) {
-    let multiply = |vector: &[f64]| -> Vec<f64> {
-        matrix.chunks_exact(dim).map(|row| row.iter().zip(vector).map(|(a, b)| a * b).sum()).collect()
-    };
-    // Started from the columns of the largest variances, which are not orthogonal to the axes sought.
-    let mut order: Vec<usize> = (0..dim).collect();
-    order.sort_by(|&a, &b| matrix[b * dim + b].total_cmp(&matrix[a * dim + a]));
-    let start = |rank: usize| -> Vec<f64> {
-        let column = order[rank.min(dim - 1)];
-        (0..dim).map(|at| matrix[at * dim + column] + if at == column { 1e-12 } else { 0.0 }).collect()
-    };
-    let mut axes = [start(0), start(1)];
-    let mut values = [0.0; 2];
-    for _ in 0..MAX_ITERATIONS {
-        orthonormalize(&mut axes);
-        let images = [multiply(&axes[0]), multiply(&axes[1])];
-        let mut residual = 0.0f64;
-        for (which, image) in images.iter().enumerate() {
-            values[which] = dot(&axes[which], image);
-            let rest = image.iter().zip(&axes[which]).map(|(a, b)| (a - values[which] * b).powi(2)).sum::<f64>();
-            residual = residual.max(rest.sqrt());
-        }
-        if residual <= 1e-9 * values[0].max(f64::MIN_POSITIVE) {
-            break;
-        }
-        axes = images;
-    }
-    orthonormalize(&mut axes);
-    for axis in &mut axes {
-        let largest = axis.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
-        if largest < 0.0 {
-            axis.iter_mut().for_each(|value| *value = -*value);
-        }
-    }
-    (axes, values)
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Gram and Schmidt; a vector of nothing stays one.
-fn orthonormalize([first, second]: &mut [Vec<f64>; 2]) {
-    let normalize = |vector: &mut [f64]| {
-        let norm = dot(vector, vector).sqrt();
-        if norm > 0.0 {
-            vector.iter_mut().for_each(|value| *value /= norm);
-        }
-    };
-    normalize(first);
-    // Twice is enough where once leaves rounding errors.
-    for _ in 0..2 {
-        let along = dot(first, second);
-        second.iter_mut().zip(first.iter()).for_each(|(value, first)| *value -= along * first);
-    }
-    normalize(second);
 }
 
 #[cfg(test)]
@@ -130,21 +74,6 @@ mod tests {
         };
         assert!((spread(0) - 3.0).abs() < 0.05, "{}", spread(0));
         assert!((spread(1) - 1.0).abs() < 0.05, "{}", spread(1));
-    }
-
-    #[test]
-    fn eigenvectors_leave_no_residual() {
-        let dim = 6;
-        let factor: Vec<f64> = (0..dim * dim).map(|at| ((at * at + 3) % 17) as f64 / 17.0 - 0.4).collect();
-        let entry = |i: usize, j: usize| (0..dim).map(|k| factor[i * dim + k] * factor[j * dim + k]).sum::<f64>();
-        let matrix: Vec<f64> = (0..dim * dim).map(|at| entry(at / dim, at % dim)).collect();
-        let (axes, values) = top_two(&matrix, dim);
-        assert!(values[0] > values[1] && dot(&axes[0], &axes[1]).abs() < 1e-9);
-        for (axis, value) in axes.iter().zip(values) {
-            for (row, entry) in matrix.chunks_exact(dim).zip(axis) {
-                assert!((dot(row, axis) - value * entry).abs() < 1e-6);
-            }
-        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use compflow_engine::results::{Trivial, score_text, shown};
 use maud::{Markup, html};
 
 use super::colour::Colour;
-use super::svg::{Scale, number, range, short};
+use super::shown::{Shown, best};
+use super::svg::{Scale, labels as axis_labels, number, range, short};
 use super::{ReportData, names};
 use crate::output::latex::metric_name;
 
@@ -14,10 +15,32 @@ const WIDTH: f64 = 360.0;
 const ROW: f64 = 22.0;
 const FOOT: f64 = 24.0;
 
-/// A panel for every data set, a row of panels for every metric.
+/// More methods than this are a wall of points.
+const MOST: usize = 40;
+
+/// A panel for every data set and metric; a row of panels for every metric if there are several data sets.
 pub(crate) fn section(report: &ReportData) -> Markup {
     let results = &report.results;
-    let (data, clusterers) = (results.data(), results.clusterers());
+    let data = results.data();
+    let methods = best(results, MOST);
+    let panels: Vec<(&str, Vec<(&str, Markup)>)> = results
+        .metrics_by_lead()
+        .into_iter()
+        .filter_map(|metric| {
+            let scores = |data: &&str| {
+                let each =
+                    methods.names().into_iter().flat_map(|name| results.scores(data, name, metric).into_values());
+                each.collect::<Vec<f64>>()
+            };
+            let ends = range(data.iter().flat_map(scores))?.map(|value| shown(results.unit(metric), value));
+            let panels = data.iter().map(|data| (*data, panel(report, &methods, data, metric, ends)));
+            Some((metric, panels.collect()))
+        })
+        .collect();
+    let title = |metric: &str| {
+        format!("{}{}", metric_name(metric), if results.unit(metric) == Unit::Share { " in %" } else { "" })
+    };
+    let figure = |title: &str, panel: &Markup| html! { figure { figcaption { b { (title) } } (panel) } };
     html! {
         section #trials {
             h2 { "Every trial" }
@@ -25,36 +48,33 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                 "A point is a trial, the upright bar its mean, the line the standard error. Dashed: what the trivial "
                 "clusterings score, where that is in view."
             }
-            @for metric in results.metrics_by_lead() {
-                @let all = data.iter().flat_map(|data| clusterers.iter().flat_map(|clusterer| results.scores(data, clusterer, metric).into_values().collect::<Vec<_>>()));
-                @if let Some([low, high]) = range(all) {
-                    h3 { (metric_name(metric)) @if results.unit(metric) == Unit::Share { " in %" } }
-                    div.figures {
-                        @for data in &data {
-                            figure {
-                                figcaption { b { (results.heading(data)) } }
-                                (panel(report, data, metric, [low, high].map(|value| shown(results.unit(metric), value))))
-                            }
-                        }
-                    }
+            (methods.note())
+            @if data.len() == 1 {
+                div.figures {
+                    @for (metric, panels) in &panels { @for (_, panel) in panels { (figure(&title(metric), panel)) } }
+                }
+            } @else {
+                @for (metric, panels) in &panels {
+                    h3 { (title(metric)) }
+                    div.figures { @for (data, panel) in panels { (figure(&results.heading(data), panel)) } }
                 }
             }
         }
     }
 }
 
-fn panel(report: &ReportData, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
+fn panel(report: &ReportData, methods: &Shown<'_>, data: &str, metric: &str, [low, high]: [f64; 2]) -> Markup {
     let results = &report.results;
-    let clusterers = results.clusterers();
     let unit = results.unit(metric);
     // Scores that hardly differ are not drawn as if they did.
     let least = if unit == Unit::Share { 1.0 } else { 0.01 * high.abs().max(low.abs()).max(1e-9) };
     let room = 0.04 * (high - low).max(least);
     let (low, high) = (low - room, high + room);
-    let labels = names::brief(&clusterers);
+    let labels = names::brief(&methods.names());
     let left = names::width(&labels) + 8.0;
     let scale = Scale::linear([low, high], [left, WIDTH - 14.0]);
-    let bottom = 6.0 + ROW * clusterers.len() as f64;
+    let bottom = 6.0 + ROW * methods.methods.len() as f64;
+    let marks = scale.ticks(5);
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
         let value = shown(unit, report.trivial(data, which, metric)?);
         (low..=high).contains(&value).then_some((which, value))
@@ -62,20 +82,20 @@ fn panel(report: &ReportData, data: &str, metric: &str, [low, high]: [f64; 2]) -
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {}", number(bottom + FOOT))) role="img"
             aria-label=(format!("{} of every trial, {}", metric_name(metric), results.heading(data))) {
-            @for tick in scale.ticks(5) {
-                line.grid x1=(number(scale.at(tick))) x2=(number(scale.at(tick))) y1="2" y2=(number(bottom)) {}
-                text.axis.middle x=(number(scale.at(tick))) y=(number(bottom + 15.0)) { (short(tick)) }
+            @for (tick, label) in marks.iter().zip(axis_labels(&marks)) {
+                line.grid x1=(number(scale.at(*tick))) x2=(number(scale.at(*tick))) y1="2" y2=(number(bottom)) {}
+                text.axis.middle x=(number(scale.at(*tick))) y=(number(bottom + 15.0)) { (label) }
             }
             @for (which, value) in trivial {
                 line.trivial x1=(number(scale.at(value))) x2=(number(scale.at(value))) y1="2" y2=(number(bottom)) {
                     title { (which.name()) ": " (short(value)) }
                 }
             }
-            @for (at, (clusterer, label)) in clusterers.iter().zip(&labels).enumerate() {
-                @let middle = 6.0 + ROW * (at as f64 + 0.5);
+            @for (row_at, ((at, clusterer), label)) in methods.methods.iter().zip(&labels).enumerate() {
+                @let middle = 6.0 + ROW * (row_at as f64 + 0.5);
                 @let best = results.entry(data, clusterer, metric).is_some_and(|entry| entry.best);
                 text.end.strong[best] x=(number(left - 8.0)) y=(number(middle + 4.0)) { (label) title { (clusterer) } }
-                (row(&results.scores(data, clusterer, metric), unit, &scale, middle, Colour::of(at)))
+                (row(&results.scores(data, clusterer, metric), unit, &scale, middle, Colour::of(*at)))
             }
         }
     }

@@ -20,6 +20,13 @@ const ARM: i32 = 6;
 /// More points than this are only ink.
 const MOST: usize = 1500;
 
+/// The rows that are drawn of so many: all, or a fair sample.
+pub(crate) fn sample(n: usize) -> Vec<usize> {
+    let shown = n.min(MOST);
+    // Rows come in no order, so every k-th will do.
+    (0..shown).map(|at| at * n / shown).collect()
+}
+
 /// Where the points of a trial lie in every panel.
 pub(crate) struct Placed {
     points: Vec<(i32, i32)>,
@@ -50,11 +57,7 @@ impl Placed {
     pub(crate) fn panel(&self, sets: &Sets, colours: &[Colour], label: &str) -> Markup {
         let mut dots: BTreeMap<Colour, String> = BTreeMap::new();
         let mut bars: BTreeMap<Colour, String> = BTreeMap::new();
-        let n = self.points.len();
-        let shown = n.min(MOST);
-        for at in 0..shown {
-            // Rows come in no order, so every k-th is a fair sample.
-            let row = at * n / shown;
+        for row in sample(self.points.len()) {
             let ((x, y), set) = (self.points[row], &sets[row]);
             if let [member] = set {
                 // A line of no length with round ends is a dot.

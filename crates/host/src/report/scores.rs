@@ -1,12 +1,16 @@
-//! The paper's tables, one per metric, the leading one first, and matched-pair tests between all methods.
+//! The paper's tables, one per metric, the leading one first; and how two methods compare.
 
 use compflow_engine::Results;
 use compflow_engine::results::statistics::{matched_pairs, mean};
 use compflow_engine::results::{Summary, Trivial, score_text};
 use maud::{Markup, html};
 
-use super::{ReportData, names};
+use super::ReportData;
+use super::shown::best;
 use crate::output::latex::{SIGNIFICANT, metric_name};
+
+/// More methods than this are for programs to read.
+const MOST: usize = 400;
 
 /// How two methods compare.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +41,7 @@ pub(crate) fn p_text(p: f64) -> String {
     if p < 0.001 { "<.001".to_owned() } else { format!("{p:.3}").trim_start_matches('0').to_owned() }
 }
 
-/// The tables and the tests.
+/// The tables.
 pub(crate) fn section(report: &ReportData) -> Markup {
     let results = &report.results;
     let metrics = results.metrics_by_lead();
@@ -53,8 +57,8 @@ pub(crate) fn section(report: &ReportData) -> Markup {
                     @if !results.record.oracles.is_empty() { i { "Italic" } " methods are given the truth and do not compete. " }
                     @if has_seeds(report) { "Examples with a seed are not compared with the truth." }
                 }
+                (best(results, MOST).note())
                 div.figures.fit { @for metric in &metrics { (table(report, metric)) } }
-                (tests(results, &metrics))
             }
             @if let Some(reason) = missing_trivial(report) {
                 p.note { "The trivial clusterings could not be scored: " (reason) "." }
@@ -81,10 +85,10 @@ fn missing_trivial(report: &ReportData) -> Option<&String> {
 
 fn table(report: &ReportData, metric: &str) -> Markup {
     let results = &report.results;
-    let (data, clusterers) = (results.data(), results.clusterers());
+    let (data, clusterers) = (results.data(), best(results, MOST).names());
     let known = |which: Trivial| data.iter().any(|data| report.trivial(data, which, metric).is_some());
     html! {
-        figure {
+        figure tabindex="0" {
             table.scores {
                 thead { tr { th scope="col" { (metric_name(metric)) } @for data in &data { th scope="col" { (results.heading(data)) } } } }
                 tbody {
@@ -132,55 +136,6 @@ fn entry_text(entry: &Summary, results: &Results, methods: usize) -> Markup {
         @if let Some(se) = entry.se { small { " (" (score_text(entry.unit, se)) ")" } }
         span.mark { @if close { "†" } }
         @if entry.trials < trials { small.bad { " " (entry.trials) "/" (trials) } }
-    }
-}
-
-/// A matrix of tests for every metric and data set.
-fn tests(results: &Results, metrics: &[&str]) -> Markup {
-    let clusterers = results.clusterers();
-    let labels = names::brief(&clusterers);
-    // Columns are as wide as a p; longer names stand upright.
-    let upright = labels.iter().any(|label| label.chars().count() > 7);
-    let trials = |data: &&str| clusterers.iter().any(|name| results.runs_of(data, name).nth(1).is_some());
-    let several = results.data().iter().any(trials);
-    html! {
-        // A single trial tells nothing about luck.
-        @if clusterers.len() > 1 && several {
-            h3 { "Matched-pair t-tests between methods" }
-            p.note {
-                "p of the row against the column. " span.key.better { "Green" } ": the row is significantly better; "
-                span.key.worse { "red" } ": significantly worse."
-            }
-            @for (at, metric) in metrics.iter().enumerate() {
-                details open[at == 0] {
-                    summary { (metric_name(metric)) }
-                    div.figures.fit {
-                        @for data in results.data() {
-                            figure {
-                                table.pairs.upright[upright] {
-                                    thead { tr {
-                                        th scope="col" { (results.heading(data)) }
-                                        @for (other, label) in clusterers.iter().zip(&labels) { th scope="col" title=(other) { (label) } }
-                                    } }
-                                    tbody { @for (clusterer, label) in clusterers.iter().zip(&labels) { tr {
-                                        th scope="row" title=(clusterer) { (label) }
-                                        @for other in &clusterers {
-                                            @match pair(results, data, metric, clusterer, other) {
-                                                None => { td {} }
-                                                Some(pair) => {
-                                                    td.better[pair.significant() && pair.better]
-                                                        .worse[pair.significant() && !pair.better] { (p_text(pair.p)) }
-                                                }
-                                            }
-                                        }
-                                    } } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -5,16 +5,21 @@ use maud::{Markup, html};
 
 use super::ReportData;
 use super::colour::Colour;
-use super::svg::{Scale, number, range, short};
+use super::shown::best;
+use super::svg::{Scale, labels, number, range, short};
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 150.0;
 const LEFT: f64 = 44.0;
 const BOTTOM: f64 = 124.0;
 
+/// More methods than this are too long a list.
+const MOST_METHODS: usize = 16;
+
 /// A row of panels for every method whose parameters were selected.
 pub(crate) fn section(report: &ReportData, selected: &[Selected]) -> Markup {
     let results = &report.results;
+    let shown = best(results, MOST_METHODS);
     html! {
         section #selection {
             h2 { "Selection" }
@@ -23,7 +28,8 @@ pub(crate) fn section(report: &ReportData, selected: &[Selected]) -> Markup {
                  random halves agree; worth is stability times what the clusters of one half say about the other beyond \
                  what they would say about evenly spread examples. A line per trial; a dot marks what was chosen, where worth is largest."
             }
-            @for (at, clusterer) in results.clusterers().iter().enumerate() {
+            (shown.note())
+            @for (at, clusterer) in &shown.methods {
                 @if selected.iter().any(|one| one.clusterer == *clusterer) {
                     h3 { (clusterer) }
                     div.figures {
@@ -33,7 +39,7 @@ pub(crate) fn section(report: &ReportData, selected: &[Selected]) -> Markup {
                                 @for (name, measure) in MEASURES {
                                     figure {
                                         figcaption { b { (results.heading(data)) ", " (name) } span.muted { (choices(&here)) } }
-                                        (panel(&here, measure, Colour::of(at), &format!("{name} of {clusterer}, {}", results.heading(data))))
+                                        (panel(&here, measure, Colour::of(*at), &format!("{name} of {clusterer}, {}", results.heading(data))))
                                     }
                                 }
                             }
@@ -78,11 +84,12 @@ fn panel(selected: &[&Selected], measure: Measure, colour: Colour, label: &str) 
     let y = Scale::linear([low.min(0.0), high], [BOTTOM, 10.0]);
     let whole = candidates().all(|(at, one)| place(at, one).fract() == 0.0);
     let plural = candidates().any(|(_, one)| one.value.is_none());
+    let marks = y.ticks(4);
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) {
-            @for tick in y.ticks(4) {
-                line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(number(y.at(tick))) y2=(number(y.at(tick))) {}
-                text.axis.end x=(LEFT - 6.0) y=(number(y.at(tick) + 4.0)) { (short(tick)) }
+            @for (tick, label) in marks.iter().zip(labels(&marks)) {
+                line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(number(y.at(*tick))) y2=(number(y.at(*tick))) {}
+                text.axis.end x=(LEFT - 6.0) y=(number(y.at(*tick) + 4.0)) { (label) }
             }
             @for tick in x.ticks(8).into_iter().filter(|tick| !whole || tick.fract() == 0.0) {
                 text.axis.middle x=(number(x.at(tick))) y=(BOTTOM + 17.0) { (short(tick)) }

@@ -80,6 +80,22 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Values on one axis, with as many digits as it takes to tell them apart.
+pub(crate) fn labels(values: &[f64]) -> Vec<String> {
+    let brief: Vec<String> = values.iter().map(|value| short(*value)).collect();
+    let least = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
+    let is_near =
+        |(text, value): (&String, &f64)| text.parse().is_ok_and(|read: f64| (read - value).abs() < 0.1 * least);
+    if brief.iter().zip(values).all(is_near) {
+        return brief;
+    }
+    let digits = (1.0 - (1.001 * least).log10().floor()).clamp(0.0, 9.0) as usize;
+    let texts: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
+    // A last digit that is nought everywhere says nothing.
+    let spare = |texts: &[String]| texts.iter().all(|text| text.contains('.') && text.ends_with('0'));
+    if spare(&texts) { values.iter().map(|value| format!("{value:.0$}", digits - 1)).collect() } else { texts }
+}
+
 /// Text cut to a number of characters, so that it stays within its place.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -116,6 +132,15 @@ mod tests {
         assert_eq!(ticks, [84.0, 86.0, 88.0, 90.0]);
         assert_eq!(Scale::logarithmic([0.002, 3.0], [0.0, 1.0]).ticks(0), [0.01, 0.1, 1.0]);
         assert_eq!(Scale::logarithmic([0.01, 1.0], [0.0, 1.0]).ticks(0), [0.01, 0.1, 1.0]);
+    }
+
+    #[test]
+    fn labels_of_one_axis_differ() {
+        assert_eq!(labels(&[0.0, 0.5, 1.0]), ["0", "0.5", "1"]);
+        assert_eq!(labels(&[100.0, 100.1, 100.2]), ["100.0", "100.1", "100.2"]);
+        assert_eq!(labels(&[12_345.25, 12_345.5]), ["12345.25", "12345.50"]);
+        assert_eq!(labels(&[1_000_000.0, 1_000_001.0]), ["1000000", "1000001"]);
+        assert_eq!(labels(&[7.0]), ["7"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use compflow_engine::Results;
 use maud::{Markup, html};
 
 use super::colour::Colour;
+use super::shown::best;
 use super::svg::{Scale, number, range, seconds, short};
 use super::{ReportData, bars, names};
 
@@ -20,6 +21,9 @@ const VALUE: f64 = 70.0;
 /// Lines of text are at least so far apart.
 const LEADING: f64 = 14.0;
 
+/// More lines than this cannot be told apart.
+const MOST: usize = 40;
+
 /// One method's mean seconds by n.
 pub(crate) struct Line<'a> {
     pub(crate) clusterer: &'a str,
@@ -32,15 +36,15 @@ pub(crate) struct Line<'a> {
 /// A line per method, both axes logarithmic; bars if there is one size only.
 pub(crate) fn section(report: &ReportData) -> Markup {
     let results = &report.results;
-    let clusterers = results.clusterers();
-    let lines: Vec<Line<'_>> = clusterers
+    let shown = best(results, MOST);
+    let lines: Vec<Line<'_>> = shown
+        .methods
         .iter()
-        .zip(names::brief(&clusterers))
-        .enumerate()
-        .map(|(at, (clusterer, label))| Line {
+        .zip(names::brief(&shown.names()))
+        .map(|((at, clusterer), label)| Line {
             clusterer,
             label,
-            colour: Colour::of(at),
+            colour: Colour::of(*at),
             points: points(results, clusterer),
         })
         .filter(|line| !line.points.is_empty())
@@ -52,10 +56,11 @@ pub(crate) fn section(report: &ReportData) -> Markup {
         section #time {
             @if let [n] = sizes[..] { h2 { "Time at n = " (n) } } @else { h2 { "Time against n" } }
             p.note { "Mean seconds of a cell on the machine of the run, over all data sets of a size, on a logarithmic scale." }
+            (shown.note())
             @match sizes.len() {
                 0 => { p.note { "No data set has trials of one size." } }
                 1 => { div.figures { figure { (bars::draw(&lines)) } } }
-                _ => { div.figures.one { figure { (plot(&lines, &sizes)) } } }
+                _ => { div.figures.one { figure tabindex="0" { (plot(&lines, &sizes)) } } }
             }
         }
     }

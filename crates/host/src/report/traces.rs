@@ -5,7 +5,8 @@ use maud::{Markup, html};
 
 use super::ReportData;
 use super::colour::Colour;
-use super::svg::{Scale, number, range, short};
+use super::shown::best;
+use super::svg::{Scale, labels, number, range};
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 130.0;
@@ -14,15 +15,19 @@ const BOTTOM: f64 = 108.0;
 /// A line of more points than this looks the same.
 const MOST: usize = 120;
 
+/// More methods than this are too long a list.
+const MOST_METHODS: usize = 16;
+
 /// A row of panels for every method that reported its objective.
 pub(crate) fn section(report: &ReportData, traces: &[Trace]) -> Markup {
     let results = &report.results;
-    let drawable: Vec<&Trace> = traces.iter().filter(|trace| trace.points.len() > 1).collect();
-    let clusterers = results.clusterers();
-    let silent: Vec<&str> = clusterers
-        .iter()
-        .copied()
-        .filter(|clusterer| !drawable.iter().any(|trace| trace.clusterer == **clusterer))
+    let shown = best(results, MOST_METHODS);
+    let drawable: Vec<&Trace> =
+        traces.iter().filter(|trace| trace.points.len() > 1 && shown.contains(&trace.clusterer)).collect();
+    let silent: Vec<&str> = shown
+        .names()
+        .into_iter()
+        .filter(|clusterer| !drawable.iter().any(|trace| trace.clusterer == *clusterer))
         .collect();
     html! {
         section #convergence {
@@ -32,7 +37,8 @@ pub(crate) fn section(report: &ReportData, traces: &[Trace]) -> Markup {
             } @else {
                 p.note { "The objective after every iteration as the method reports it, less its last value; a line per trial." }
             }
-            @for (at, clusterer) in clusterers.iter().enumerate() {
+            (shown.note())
+            @for (at, clusterer) in &shown.methods {
                 @if drawable.iter().any(|trace| trace.clusterer == *clusterer) {
                     h3 { (clusterer) }
                     div.figures.small[results.data().len() > 3] {
@@ -41,7 +47,7 @@ pub(crate) fn section(report: &ReportData, traces: &[Trace]) -> Markup {
                             @if !here.is_empty() {
                                 figure {
                                     figcaption { b { (results.heading(data)) } span.muted { (converged(report, data, clusterer)) } }
-                                    (panel(&here, Colour::of(at), &format!("Objective of {clusterer}, {}", results.heading(data))))
+                                    (panel(&here, Colour::of(*at), &format!("Objective of {clusterer}, {}", results.heading(data))))
                                 }
                             }
                         }
@@ -65,11 +71,12 @@ fn panel(traces: &[&Trace], colour: Colour, label: &str) -> Markup {
     let range = range(ways).unwrap_or([0.0, 1.0]);
     let x = Scale::linear([1.0, f64::from(last)], [LEFT, WIDTH - 8.0]);
     let y = Scale::linear(range, [BOTTOM, 8.0]);
+    let marks = y.ticks(3);
     html! {
         svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) {
-            @for tick in y.ticks(3) {
-                line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(number(y.at(tick))) y2=(number(y.at(tick))) {}
-                text.axis.end x=(LEFT - 6.0) y=(number(y.at(tick) + 4.0)) { (short(tick)) }
+            @for (tick, label) in marks.iter().zip(labels(&marks)) {
+                line.grid x1=(LEFT) x2=(WIDTH - 8.0) y1=(number(y.at(*tick))) y2=(number(y.at(*tick))) {}
+                text.axis.end x=(LEFT - 6.0) y=(number(y.at(*tick) + 4.0)) { (label) }
             }
             text.axis x=(LEFT) y=(BOTTOM + 17.0) { "1" }
             text.axis.end x=(WIDTH - 8.0) y=(BOTTOM + 17.0) { (last) }

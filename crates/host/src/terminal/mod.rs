@@ -2,6 +2,7 @@
 
 pub(crate) mod clean;
 pub(crate) mod interrupt;
+mod lines;
 pub(crate) mod problems;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,8 @@ use compflow_engine::{Counted, Level, Observer, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use self::clean::clean;
+use self::lines::Lines;
+use crate::output::duration;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
@@ -46,6 +49,8 @@ fn again(said: &Mutex<Said>) -> Vec<(String, String)> {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     bars: MultiProgress,
+    /// In place of bars where nobody can see them.
+    lines: Option<Lines>,
     quiet: bool,
     /// The least important lines that are shown.
     level: Level,
@@ -58,16 +63,17 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// `quiet` shows nothing but errors. `COMPFLOW_LOG=info` or `debug` shows more than warnings.
     pub(crate) fn new(quiet: bool) -> Self {
-        let bars = MultiProgress::new();
-        if quiet || !std::io::stderr().is_terminal() {
+        let (bars, is_terminal) = (MultiProgress::new(), std::io::stderr().is_terminal());
+        if quiet || !is_terminal {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
+        let lines = (!quiet && !is_terminal).then(Lines::default);
         let level = match std::env::var("COMPFLOW_LOG").as_deref() {
             Ok("debug") => Level::Debug,
             Ok("info") => Level::Info,
             _ => Level::Warn,
         };
-        Self { bars, quiet, level, warnings: Mutex::default(), errors: Mutex::default() }
+        Self { bars, lines, quiet, level, warnings: Mutex::default(), errors: Mutex::default() }
     }
 
     /// Ready to be handed to the engine.
@@ -83,6 +89,9 @@ impl Terminal {
     }
 
     fn bar(&self, what: &str, total: usize, template: &str) -> Box<dyn Progress> {
+        if let Some(lines) = &self.lines {
+            return lines.begin(what, total > 0, total as u64);
+        }
         if self.bars.is_hidden() {
             return Box::new(Bar(ProgressBar::hidden()));
         }
@@ -134,7 +143,7 @@ impl Observer for Terminal {
             Counted::Data => "loading",
             Counted::Cells => "cells",
         };
-        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}")
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}{prefix}")
     }
 
     /// A line for one piece of work whose progress comes from a component.
@@ -166,6 +175,10 @@ impl Progress for Bar {
             }
         }
         bar.set_position(done);
+    }
+
+    fn seconds_left(&self, seconds: f64) {
+        self.0.set_prefix(format!(", about {} left", duration(seconds)));
     }
 }
 

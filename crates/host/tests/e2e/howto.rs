@@ -1,8 +1,33 @@
-//! The recipes of docs/howto.md, as they stand.
+//! The recipes of docs/howto.md and the first commands of the README, as they stand.
 
+use std::ffi::OsStr;
 use std::process::Command;
 
 use crate::common::{Folder, finished, libraries, repository};
+
+fn shell(folder: &Folder, path: &OsStr, commands: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", commands]).current_dir(folder.path(""));
+    shell.env("PATH", path).env("COMPFLOW_PLUGIN_PATH", libraries());
+    finished(shell.output().unwrap(), 0);
+}
+
+#[test]
+fn three_commands_lead_from_a_file_to_a_report() {
+    let page = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let (before, after) = page.split_once("compflow init embeddings.parquet").unwrap();
+    assert!(before.ends_with("```sh\n"), "it is the first command");
+    let commands = format!("compflow init embeddings.parquet{}", after.split_once("```").unwrap().0);
+    assert_eq!(commands.trim().lines().count(), 3, "{commands}");
+    let folder = Folder::new();
+    let path = folder.with_command_on_path();
+    // Somebody's embeddings, with whatever other columns there are.
+    std::fs::copy(repository().join("data/topics/d2_n150_test.parquet"), folder.path("embeddings.parquet"))
+        .unwrap();
+    shell(&folder, &path, &commands);
+    let report = std::fs::read_to_string(folder.path("results/mine/report.html")).unwrap();
+    assert!(report.contains("<svg"), "nothing is drawn");
+}
 
 #[test]
 fn all_recipes_work() {
@@ -21,14 +46,7 @@ fn all_recipes_work() {
             recipe.split("```sh\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
         assert!(commands.contains("compflow "), "{title}");
         println!("{title}");
-        let output = Command::new("sh")
-            .args(["-ec", &commands])
-            .current_dir(folder.path(""))
-            .env("PATH", &path)
-            .env("COMPFLOW_PLUGIN_PATH", libraries())
-            .output()
-            .unwrap();
-        finished(output, 0);
+        shell(&folder, &path, &commands);
     }
     for left in [
         "results/mine/report.html",

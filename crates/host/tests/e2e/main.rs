@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod advice;
 mod assign;
 mod bad_data;
 mod bad_libraries;
@@ -36,4 +37,5 @@ mod start;
 mod trust;
 mod tutorial;
 mod verify;
+mod why;
 mod without_truth;

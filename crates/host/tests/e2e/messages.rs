@@ -129,7 +129,7 @@ fn mistakes() -> Vec<Mistake> {
         data("a cell that is no number", "table.csv", "embedding = [\"x\", \"y\"], truth = \"label\""),
         data("true sets that nobody named", "x.parquet", "embedding = \"e\""),
         with("more clusters than examples", params, "params = { k = 50 }"),
-        with("preferences that nobody named", kmeans, "use = \"ap\"\nparams = { preference = \"column\" }"),
+        with("preferences that nobody named", kmeans, "use = \"cap\"\nparams = { preference = \"column\" }"),
         // The command line.
         typed("data in the place of a pipeline", &["run", "x.parquet"]),
         typed("a pipeline that is not there", &["run", "pipeline.toml"]),
@@ -198,6 +198,7 @@ fn every_mistake_is_told_with_its_cause_and_its_remedy() {
          This page is made by a test, of what the command prints. A code such as `C012` is explained by `compflow explain C012`,\n\
          with an example; the exit code is 2 where a request was wrong.\n"
         .to_owned();
+    let mut silent = Vec::new();
     for (at, Mistake { what, pipeline, args, code }) in mistakes.iter().enumerate() {
         folder.write("p.toml", pipeline.as_deref().unwrap_or(&right()));
         let (stdout, stderr) = folder.run_exactly(args, *code);
@@ -207,8 +208,11 @@ fn every_mistake_is_told_with_its_cause_and_its_remedy() {
             assert!(!stderr.contains(word), "{what}: {stderr}");
         }
         // What to do is said by a hint, by what would do, or by what is missing.
-        let remedies = ["help:", "tip:", "must", "needs", "expected", "; ", "no such file", "no file", "missing"];
-        assert!(remedies.iter().any(|remedy| stderr.contains(remedy)), "{what}: {stderr}");
+        let remedies =
+            ["help:", "tip:", "must", "needs", "expected", "takes", "; ", "no such file", "no file", "missing"];
+        if !remedies.iter().any(|remedy| stderr.contains(remedy)) {
+            silent.push(format!("{what}: {stderr}"));
+        }
         let number = at + 1;
         let typed = args.join(" ");
         page += &format!(
@@ -216,6 +220,7 @@ fn every_mistake_is_told_with_its_cause_and_its_remedy() {
             stderr.trim_end()
         );
     }
+    assert!(silent.is_empty(), "no remedy is named:\n{}", silent.join("\n"));
     let path = repository().join("docs/messages.md");
     if std::env::var_os("COMPFLOW_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();

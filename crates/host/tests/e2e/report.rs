@@ -6,10 +6,17 @@ use arrow_array::{ArrayRef, StringArray};
 
 use crate::common::{Folder, SMALL, embeddings, numbers};
 
-/// A page as a tree. HTML differs from XML here only in elements without an end.
+/// A page as a tree. HTML differs from XML here only in elements without an end, and in scripts, which are left out.
 fn parsed(page: &str) -> String {
     let mut xml = String::new();
-    let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    let page = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    let mut parts = page.split("<script");
+    let mut without = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (start, rest) = part.split_once('>').unwrap();
+        without += &format!("<script{start}>{}", &rest[rest.find("</script>").unwrap()..]);
+    }
+    let mut rest = without.as_str();
     while let Some(at) = ["<meta ", "<input "].iter().filter_map(|tag| rest.find(tag)).min() {
         let end = at + rest[at..].find('>').unwrap();
         xml += &rest[..end];
@@ -17,7 +24,7 @@ fn parsed(page: &str) -> String {
         rest = &rest[end..];
     }
     // An attribute without a value.
-    (xml + rest).replace(" checked/>", " checked=\"\"/>").replace("<details open>", "<details open=\"\">")
+    (xml + rest).replace(" checked/>", " checked=\"\"/>").replace(" hidden>", " hidden=\"\">")
 }
 
 fn report(folder: &Folder, args: &[&str]) -> String {
@@ -31,7 +38,7 @@ fn assert_self_contained(page: &str) {
     let tree = roxmltree::Document::parse(&xml).unwrap();
     for node in tree.descendants().filter(roxmltree::Node::is_element) {
         let name = node.tag_name().name();
-        assert!(!["script", "link", "img", "iframe", "object", "image", "use"].contains(&name), "<{name}>");
+        assert!(!["link", "img", "iframe", "object", "image", "use"].contains(&name), "<{name}>");
         for attribute in node.attributes() {
             let (name, value) = (attribute.name(), attribute.value());
             assert!(!name.starts_with("on"), "{name}={value}");
@@ -66,8 +73,12 @@ fn the_page_has_every_section_and_needs_nothing_else() {
     let page = report(&folder, &[]);
     assert_self_contained(&page);
     let sections =
-        ["Scores", "Every trial", "Time at n = 45", "Convergence", "One trial, looked at", "What was run"];
+        ["One trial, looked at", "Scores", "Every trial", "Time at n = 45", "Convergence", "What was run"];
     assert_eq!(texts(&page, "h2"), sections);
+    assert_eq!(page.matches("<script").count(), 2, "data and one script");
+    assert!(
+        page.contains("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-")
+    );
     assert_eq!(page.matches("class=\"scatter\"").count(), 2, "the truth and KM");
     assert_eq!(page.matches("class=\"confusion\"").count(), 1);
     assert!(page.matches("class=\"graph\"").count() >= 1, "the true compositions");
@@ -111,13 +122,78 @@ fn compositions_are_not_judged_where_none_are_true() {
     let pipeline = format!("{SMALL}{ckm}");
     folder.write("small.toml", &pipeline);
     folder.run(&["run", "small.toml", "--out", "out"], 0);
-    assert!(report(&folder, &[]).contains(" compositions right"));
+    assert!(report(&folder, &[]).contains(" compositions right, 3 are true"));
     folder.write("small.toml", &pipeline.replace("trials = 3", "trials = 3, degree = 1"));
     folder.run(&["run", "small.toml", "--out", "flat"], 0);
     folder.run(&["report", "flat", "--out", "out/report.html"], 0);
     let page = std::fs::read_to_string(folder.path("out/report.html")).unwrap();
     assert!(page.contains("Compositions inferred by CKM") && !page.contains(" compositions right"));
     assert!(!page.contains('✓') && !page.contains('✗'));
+}
+
+/// The JSON that the page's script draws from.
+fn looked_at(page: &str) -> serde_json::Value {
+    let data = page.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(data).unwrap()
+}
+
+#[test]
+fn the_script_is_given_every_trial() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let data = looked_at(&report(&folder, &[]));
+    assert_eq!(data["start"], serde_json::json!(["KM"]));
+    let made = &data["data"][0];
+    assert_eq!((&made["name"], &made["leftOut"]), (&"made".into(), &0.into()));
+    for (number, trial) in made["trials"].as_array().unwrap().iter().enumerate() {
+        assert_eq!((&trial["number"], &trial["n"]), (&number.into(), &45.into()));
+        let km = &trial["methods"][0];
+        let measures = [&trial["plane"], &trial["truth"]["own"], &km["own"], &km["of"], &km["distance"]["of"]];
+        assert!(measures.iter().all(|packed| packed.is_string()), "{trial}");
+        assert!(km["margin"]["high"].as_f64() > Some(0.0), "{trial}");
+    }
+    assert_eq!(made["trials"].as_array().unwrap().len(), 3);
+}
+
+/// A sweep of many methods: figures show some, the table of scores all.
+#[test]
+fn many_methods_make_a_small_page_that_says_what_it_leaves_out() {
+    let folder = Folder::new();
+    let sweep = "[[clusterer]]\nname = \"S\"\nuse = \"kmeans\"\nparams = { k = { grid = [2, 3, 4, 5, 6, 7, 8, 9] }, \
+                 max_iter = { grid = [1, 2, 3, 4, 5, 6, 7] } }\n";
+    folder.write("small.toml", &format!("{SMALL}{sweep}"));
+    folder.run(&["run", "small.toml", "--out", "out", "--quiet"], 0);
+    let page = report(&folder, &[]);
+    assert_self_contained(&page);
+    assert!(page.contains("The 16 best of 57 methods by aCRI; the other 41 are left out here"), "in figures");
+    assert!(page.contains("The 24 best of 57 methods by aCRI"), "in tests");
+    assert!(page.matches("S k=9 max_iter=7").count() >= 3, "every method is in every table of scores");
+    assert_eq!(page.matches("class=\"scatter\"").count(), 17, "the truth and 16 methods");
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn without_truth_the_page_opens_with_what_was_found() {
+    let folder = Folder::new();
+    let rows: Vec<Vec<f32>> = (0..20).map(|at| vec![(at / 10) as f32 * 9.0 + 0.1 * at as f32, 1.0]).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    let image: ArrayRef = Arc::new(StringArray::from((0..20).map(|at| format!("i{at}.png")).collect::<Vec<_>>()));
+    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&rows)), ("image", image)]);
+    folder.write(
+        "p.toml",
+        "degree = 1\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"d.parquet\"\n\
+         [[clusterer]]\nuse = \"kmeans\"\nparams = { k = 2 }\n",
+    );
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let page = report(&folder, &[]);
+    assert_self_contained(&page);
+    assert_eq!(texts(&page, "h2")[..2], ["What was found", "One trial, looked at"]);
+    assert!(page.contains("0 (10, 50\u{a0}%), 1 (10, 50\u{a0}%)"), "the largest clusters");
+    let trial = &looked_at(&page)["data"][0]["trials"][0];
+    assert_eq!(trial["media"]["kind"], "image");
+    let address = trial["media"]["of"][3].as_str().unwrap();
+    assert!(address.starts_with("file:///") && address.ends_with("/i3.png"), "beside the data: {address}");
 }
 
 #[test]
@@ -196,11 +272,15 @@ fn failed_cells_are_said_first() {
     let folder = Folder::new();
     folder.write(
         "small.toml",
-        &format!("{SMALL}\n[[clusterer]]\nname = \"big\"\nuse = \"kmeans\"\nparams = {{ k = 46 }}\n"),
+        &format!(
+            "{SMALL}\n[[clusterer]]\nname = \"big\"\nuse = \"ap\"\nparams = {{ preference = {{ k = 46 }} }}\n"
+        ),
     );
     folder.run(&["run", "small.toml", "--out", "out"], 1);
     let page = report(&folder, &[]);
-    assert!(page.contains("3 of 6 cells failed") && page.contains("`k` = 46 is more than the 45 examples"));
+    assert!(
+        page.contains("3 of 6 cells failed") && page.contains("`preference.k` = 46 is more than the 45 examples")
+    );
     assert_self_contained(&page);
 }
 

@@ -60,8 +60,45 @@ fn an_evaluator_that_needs_the_truth_says_so_and_one_that_does_not_runs() {
     assert!(stderr.contains("data `d` has no true sets, and evaluator `cri` needs them"), "{stderr}");
     folder.write("p.toml", &format!("{DATA}{clusterer}\n[[evaluator]]\nuse = \"silhouette\"\n"));
     let (stdout, _) = folder.run(&["run", "p.toml", "--out", "out"], 0);
-    assert!(stdout.contains("silhouette") && !stdout.contains('%'), "{stdout}");
+    assert!(stdout.contains("silhouette") && !stdout.contains("silhouette %"), "{stdout}");
+    assert!(stdout.contains("d: what was found in 30 examples"), "{stdout}");
     folder.run(&["report", "out"], 0);
+}
+
+#[test]
+fn without_scores_the_clusters_are_printed() {
+    let folder = Folder::new();
+    write_blobs(&folder, "d.parquet", Vec::new());
+    let clusterer = "\n[[clusterer]]\nname = \"KM\"\nuse = \"kmeans\"\nparams = { k = 3, restarts = 5 }\n\n\
+                     [[clusterer]]\nname = \"AP\"\nuse = \"ap\"\nparams = { preference = { k = 3 } }\n";
+    folder.write("p.toml", &format!("{DATA}{clusterer}"));
+    let printed =
+        |format: &str| folder.run(&["run", "p.toml", "--out", "out", "--quiet", "--format", format], 0).0;
+    let text = printed("table").replace('\u{a0}', " ");
+    assert!(text.contains("0 (10, 33 %), 1 (10, 33 %), 2 (10, 33 %)"), "{text}");
+    assert!(text.contains("\nsettled: AP: preference = -"), "a preference that was searched for: {text}");
+    let json: serde_json::Value = serde_json::from_str(&printed("json")).unwrap();
+    let cell = &json[0];
+    assert_eq!((&cell["clusterer"], &cell["singletons"], &cell["unions"]), (&"KM".into(), &3.into(), &0.into()));
+    assert_eq!(cell["clusters"][2], serde_json::json!({ "members": ["2"], "size": 10 }));
+    assert!((cell["objective"].as_f64().unwrap() - 30.0 * 0.0825).abs() < 1e-3, "{cell}");
+    assert!(printed("csv").lines().nth(1).unwrap().starts_with("d,0,KM,30,3,0,0,10,10,10,2.47"));
+    let markdown = printed("md");
+    assert_eq!(markdown.lines().filter(|line| line.starts_with("| KM ")).count(), 2, "{markdown}");
+}
+
+#[test]
+fn parameters_of_nested_components_are_in_the_tables_with_their_defaults() {
+    let folder = Folder::new();
+    write_blobs(&folder, "d.parquet", Vec::new());
+    let clusterer = "\n[[clusterer]]\nuse = \"gcr\"\nparams = { base = { use = \"ac\", params = { k = 3 } } }\n\
+                     [composer]\nuse = \"max\"\n";
+    folder.write("p.toml", &format!("{DATA}{clusterer}").replace("degree = 1", "degree = 2"));
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let runs = folder.read_parquet("out/runs.parquet");
+    let params: serde_json::Value = serde_json::from_str(texts(&runs, "params")[0]).unwrap();
+    assert_eq!(params["base"]["params"]["k"], 3);
+    assert!(params["base"]["params"]["linkage"].is_string(), "a default of the nested component: {params}");
 }
 
 #[test]

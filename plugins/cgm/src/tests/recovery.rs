@@ -93,3 +93,30 @@ fn rare_unions_are_learnt_to_be_rare() {
     let (learnt, equal) = (unions(Weights::Sizes), unions(Weights::Equal));
     assert!(learnt < equal, "{learnt} {equal}");
 }
+
+/// Says the right singletons to the seeds after the first, and those of the first example to that.
+struct FirstMisses(Vec<f32>);
+
+impl Clusterer for FirstMisses {
+    fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        let Self(right) = self;
+        let missed = || task.embeddings.row(0).repeat(right.len() / task.embeddings.dim());
+        Given(if services.seed == 0 { missed() } else { right.clone() }).cluster(task, services)
+    }
+}
+
+#[test]
+fn the_likeliest_of_several_starts_is_kept() {
+    let planted = plant(Plain::Sum, 4, 2, 8, 40, 0.3, 1.0, 5);
+    let task = planted.task(Normalize::None);
+    let run = |starts, sample| {
+        let params = Params { starts, sample, ..Params::new(4) };
+        let clusterer = Cgm::beginning_with(params, Box::new(FirstMisses(planted.start.clone())));
+        cri(&clusterer.cluster(&task, &Services::none()).unwrap().assignments, &planted.truth)
+    };
+    let n = planted.truth.len();
+    assert!(run(1, n) < 0.9, "{}", run(1, n));
+    assert!(run(2, n) > 0.99, "{}", run(2, n));
+    // Among the starts of a sample, too.
+    assert!(run(1, n / 2) < 0.9 && run(2, n / 2) > 0.99);
+}

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Error, Flags, NoParams, Result, Services, Sets, Shape, StreamTask, Task,
-    register,
+    Clusterer, Clustering, Component, Embeddings, Error, Flags, NoParams, Partial, Result, Services, Sets, Shape,
+    StreamTask, Task, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -282,6 +282,23 @@ impl Clusterer for Hasty {
 
     fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
         Ok(Clustering::from_labels(&(0..task.rows.len() as u32).collect::<Vec<_>>()))
+    }
+}
+
+component!(clusterer Farsighted, "farsighted", "finds something else where the examples are not here", Flags::HAS_PARTIAL);
+
+impl Clusterer for Farsighted {
+    fn cluster(&self, task: &Task<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        Ok(one_cluster(task))
+    }
+
+    fn cluster_stream(&self, task: &StreamTask<'_>, _services: &Services<'_>) -> Result<Clustering> {
+        task.rows.reduce(b"")?;
+        Ok(Clustering { clusters: Sets::from_iter([[0], [1]]), ..Clustering::default() })
+    }
+
+    fn partial(&self, _: &[u8], _: u64, _: Embeddings<'_>, _: &Services<'_>) -> Result<Partial> {
+        Ok(Partial::default())
     }
 }
 
