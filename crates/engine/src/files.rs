@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use crate::cancel::Cancel;
 
 pub use self::staged::{Output, write_whole};
 pub(crate) use self::staged::{Staged, UNFINISHED, sync_folder, write_new};
 
+pub(crate) mod pattern;
 mod staged;
 
 /// BLAKE3 of a file's content, in hexadecimal.
@@ -19,8 +19,15 @@ mod staged;
 /// # Errors
 /// If it cannot be read, or is no longer wanted.
 pub(crate) fn hash_file(path: &Path, cancel: &Cancel) -> io::Result<String> {
+    hash_of(&File::open(path)?, cancel)
+}
+
+/// BLAKE3 of the content of a file that is open, in hexadecimal.
+///
+/// # Errors
+/// If it cannot be read, or is no longer wanted.
+pub(crate) fn hash_of(mut file: &File, cancel: &Cancel) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];
     loop {
         match file.read(&mut buffer)? {
@@ -43,17 +50,9 @@ pub(crate) fn hash_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The hashes of the files that results depend on, each computed once unless the file changes. Clones are the same list.
+/// The hashes of the files that results depend on, as they were at first. Clones are the same list.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, Input>>>);
-
-/// A file as it was when it was hashed.
-#[derive(Debug, Clone)]
-struct Input {
-    hash: String,
-    length: u64,
-    modified: Option<SystemTime>,
-}
+pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, String>>>);
 
 impl Inputs {
     /// The hash of a file, which from now on counts as an input.
@@ -61,21 +60,43 @@ impl Inputs {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn hash(&self, path: &Path, cancel: &Cancel) -> io::Result<String> {
-        let metadata = std::fs::metadata(path)?;
-        let (length, modified) = (metadata.len(), metadata.modified().ok());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(input) = known.get(path).filter(|input| (input.length, input.modified) == (length, modified)) {
-            return Ok(input.hash.clone());
+        if let Some(hash) = known.get(path) {
+            return Ok(hash.clone());
         }
+        require_file(path)?;
         let hash = hash_file(path, cancel)?;
-        known.insert(path.to_owned(), Input { hash: hash.clone(), length, modified });
+        known.insert(path.to_owned(), hash.clone());
         Ok(hash)
+    }
+
+    /// Whether an input still has the content that was hashed. Asked after somebody has read it, this says that it was read:
+    /// neither times nor lengths do, which whoever writes to a file can set back.
+    ///
+    /// # Errors
+    /// If it cannot be read any more.
+    pub(crate) fn is_unchanged(&self, path: &Path, cancel: &Cancel) -> io::Result<bool> {
+        let before = self.hash(path, cancel)?;
+        Ok(hash_file(path, cancel)? == before)
     }
 
     /// All inputs so far.
     pub(crate) fn all(&self) -> BTreeMap<PathBuf, String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().map(|(path, input)| (path.clone(), input.hash.clone())).collect()
+        known.clone()
+    }
+}
+
+/// Refuses what is no file: opening a pipe waits for somebody who writes to it, and reading a device may never end.
+///
+/// # Errors
+/// Naming what it is.
+pub(crate) fn require_file(path: &Path) -> io::Result<std::fs::Metadata> {
+    let found = std::fs::metadata(path)?;
+    match found.is_file() {
+        true => Ok(found),
+        false if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        false => Err(io::Error::other("is a pipe or a device, not a file")),
     }
 }
 
@@ -123,6 +144,22 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_changes_is_noticed_whatever_its_length_and_times_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights");
+        std::fs::write(&path, "first").unwrap();
+        let inputs = Inputs::default();
+        let cancel = Cancel::new();
+        let hash = inputs.hash(&path, &cancel).unwrap();
+        assert!(inputs.is_unchanged(&path, &cancel).unwrap());
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        std::fs::write(&path, "other").unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
+        assert!(!inputs.is_unchanged(&path, &cancel).unwrap());
+        assert_eq!(inputs.hash(&path, &cancel).unwrap(), hash, "what was hashed first is what counts");
+    }
 
     #[test]
     fn bytes_have_a_unit() {

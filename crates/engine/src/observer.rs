@@ -28,6 +28,12 @@ pub trait Observer: Send + Sync {
         Box::new(Unseen)
     }
 
+    /// A component is about to be called: `during` what, and which one of which library it is. What is returned is dropped
+    /// when the call has ended; if that never happens, this is where the process did.
+    fn calling(&self, _during: &str, _component: &str) -> Box<dyn Send> {
+        Box::new(())
+    }
+
     /// All cells of a run have ended, and nothing more is going to be logged about them.
     fn cells_ended(&self) {}
 }

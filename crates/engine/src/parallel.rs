@@ -11,22 +11,27 @@ pub(crate) fn map<T: Send, E: Send>(
 ) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Option<Result<T, E>>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, count.max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(place) = done.get(at) else { break };
-                    let result = work(at);
-                    let failed = result.is_err();
-                    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                    if failed {
-                        // Nobody starts anything more; what comes before this one has been started.
-                        next.store(count, Ordering::Relaxed);
-                    }
-                }
-            });
+    let run = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(place) = done.get(at) else { break };
+            let result = work(at);
+            let failed = result.is_err();
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            if failed {
+                // Nobody starts anything more; what comes before this one has been started.
+                next.store(count, Ordering::Relaxed);
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, count.max(1)) {
+            // The others, and this thread, do the work of one that the system does not grant.
+            if std::thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                break;
+            }
+        }
+        run();
     });
     done.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -100,6 +101,15 @@ pub(crate) enum Command {
     NewPlugin(NewPluginArgs),
     /// Find out whether a library behaves as a plugin must; exits with 1 if it does not.
     TestPlugin(TestPluginArgs),
+    /// Compute cells for the run that has started this.
+    #[command(hide = true)]
+    Worker,
+    /// Say what libraries offer, for the process that has started this.
+    #[command(hide = true)]
+    Describe {
+        /// The library files.
+        libraries: Vec<PathBuf>,
+    },
     /// Print a JSON Schema of pipeline files, for editors, that knows all components found.
     Schema,
     /// Print a completion script.
@@ -214,6 +224,13 @@ pub(crate) struct RunArgs {
     /// Treat a method that did not converge as failed.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run all cells in processes of their own, so that a component that crashes costs only its cell [default: if one is of a
+    /// library that did not come with compflow].
+    #[arg(long)]
+    pub(crate) isolate: bool,
+    /// End a cell that takes longer, e.g. 90 or 2.5; it has failed. Cells then run in processes of their own.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
     /// Format of the results on stdout.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -630,6 +647,14 @@ pub(crate) fn instead_of(command: &str) -> Option<&'static str> {
         "new" | "create" => Some("`compflow init DATA` writes a pipeline, `compflow new-plugin` a plugin"),
         _ => None,
     }
+}
+
+/// How long something may take.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "expected a number of seconds above 0, such as 90".to_owned())
 }
 
 /// A number of bytes with an optional unit: kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.

@@ -2,8 +2,7 @@
 
 pub(crate) use compflow_engine::Error as Failure;
 
-use crate::terminal::clean::clean;
-use crate::terminal::{interrupt, problems};
+use crate::terminal::{as_is_to_stderr, interrupt, problems, to_stderr};
 
 /// 1 a cell or a write failed, 2 the request was wrong, 130 interrupted.
 pub(crate) fn exit_code(failure: &Failure) -> i32 {
@@ -18,16 +17,15 @@ pub(crate) fn exit_code(failure: &Failure) -> i32 {
     }
 }
 
-/// What to print.
-pub(crate) fn text(failure: &Failure) -> String {
+/// Says it on stderr.
+pub(crate) fn show(failure: &Failure) {
     match failure {
-        Failure::Problems { problems, sources } => problems::render(problems, sources),
-        Failure::Interrupted => "interrupted".to_owned(),
+        Failure::Problems { problems, sources } => as_is_to_stderr(&problems::render(problems, sources)),
+        Failure::Interrupted => to_stderr("interrupted"),
         Failure::Data(problem) => {
-            let help =
-                problem.help.as_ref().map_or_else(String::new, |help| format!("\n  = help: {}", clean(help)));
-            format!("error[{}]: {}{help}", problem.cause.code(), clean(&problem.text))
+            let help = problem.help.as_ref().map_or_else(String::new, |help| format!("\n  = help: {help}"));
+            to_stderr(&format!("error[{}]: {}{help}", problem.cause.code(), problem.text));
         }
-        other => format!("error: {}", clean(&other.to_string())),
+        other => to_stderr(&format!("error: {other}")),
     }
 }

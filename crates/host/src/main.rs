@@ -19,7 +19,7 @@ fn main() {
     let code = match commands::dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
-            to_stderr(&failure::text(&failure));
+            failure::show(&failure);
             failure::exit_code(&failure)
         }
     };

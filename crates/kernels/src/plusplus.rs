@@ -22,7 +22,7 @@ const ROWS: usize = 1024;
 
 /// Examples tried for each of `k` centres.
 pub fn trials(k: usize) -> usize {
-    2 + (k as f64).ln() as usize
+    2 + libm::log(k as f64) as usize
 }
 
 /// `k` centres, row-major.

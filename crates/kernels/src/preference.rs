@@ -141,8 +141,8 @@ impl Search {
     pub fn new(k: usize, smallest: f64, least: f64, damping: f64) -> Self {
         // At a cost beyond the distances of all from one, nobody becomes a second exemplar; at a cost well below any
         // distance, everybody does.
-        let (many, few) = (smallest.log2() - 4.0, least.log2());
-        Self { k, many, few, preference: -f64::midpoint(many, few).exp2(), damping }
+        let (many, few) = (libm::log2(smallest) - 4.0, libm::log2(least));
+        Self { k, many, few, preference: -libm::exp2(f64::midpoint(many, few)), damping }
     }
 
     /// What to try next.
@@ -165,8 +165,8 @@ impl Search {
             return true;
         }
         match converged && found > self.k {
-            true => self.many = (-self.preference).log2(),
-            false => self.few = (-self.preference).log2(),
+            true => self.many = libm::log2(-self.preference),
+            false => self.few = libm::log2(-self.preference),
         }
         self.preference = -f64::midpoint(self.many, self.few).exp2();
         true

@@ -16,12 +16,12 @@ impl Workers {
         Self(None)
     }
 
-    /// This many threads.
+    /// This many threads; the calling one alone if the system does not grant them.
     pub fn new(threads: usize) -> Result<Self> {
         if threads <= 1 {
             return Ok(Self::alone());
         }
-        Ok(Self(Some(ThreadPoolBuilder::new().num_threads(threads).build()?)))
+        Ok(Self(ThreadPoolBuilder::new().num_threads(threads).build().ok()))
     }
 
     /// Runs `work` as one of the threads, which makes every [`map`](Self::map) in it start sooner.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use compflow_api::{Embeddings, Sets};
-use compflow_engine::Results;
 use compflow_engine::assign::{AssignOptions, Cell, CellRequest};
 use compflow_engine::results::RecordedRun;
+use compflow_engine::{Registry, Results};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -47,7 +47,13 @@ pub(crate) fn open_run(
 ) -> PyResult<(Assigner, (String, u32, String))> {
     let (assigner, assignments, cell) = work(py, &Watch::new(false), None, move |observer, cancel| {
         let results = Results::open(&results)?;
-        let run = RecordedRun::new(&results.record, &folders(), variables(), observer, cancel);
+        let run = RecordedRun::new(
+            &results.record,
+            |pins| Registry::scan_pinned(&folders(), pins),
+            variables(),
+            observer,
+            cancel,
+        );
         let request = CellRequest { data: data.as_deref(), trial, clusterer: clusterer.as_deref() };
         let cell = Cell::choose(&results, &request)?;
         let options = AssignOptions { degree, seen_only, novel };

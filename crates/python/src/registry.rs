@@ -55,7 +55,7 @@ pub(crate) fn pinned(folders: &[PathBuf], pins: &Pins) -> PyResult<Registry> {
         components: components.map_err(wrong)?,
         refused: Vec::new(),
     };
-    Ok(Registry::scan_beside(vec![library], folders, pins))
+    Ok(Registry::scan_beside(vec![library], folders, pins, None))
 }
 
 /// All components and all libraries that were refused, as JSON.

@@ -50,7 +50,7 @@ pub(crate) fn run(
     let to = out.clone();
     let (cells, failed) = work(py, &Watch::new(true), listener.as_ref(), move |observer, cancel| {
         let plan = pipeline.plan(&registry, &resources, observer, cancel)?;
-        let finished = plan.run(&to, RunOptions { fresh, strict }, observer, cancel)?;
+        let finished = plan.run(&to, RunOptions { fresh, strict, isolation: None }, observer, cancel)?;
         if finished.interrupted {
             return Err(compflow_engine::Error::Interrupted);
         }

@@ -247,7 +247,7 @@ impl Fcm {
                     services.check_cancelled()?;
                     for (u, powers) in u.chunks_exact(ROWS).zip(powers.chunks_exact_mut(ROWS)) {
                         for (power, u) in powers.iter_mut().zip(u).take(tile.rows) {
-                            *power = u.max(LEAST).powf(self.m).max(LEAST_WEIGHT);
+                            *power = libm::pow(u.max(LEAST), self.m).max(LEAST_WEIGHT);
                         }
                     }
                     tile.weigh(powers, &mut totals.sums, &mut totals.weights);

@@ -280,7 +280,7 @@ impl Pass<'_> {
             for (log, part) in logs.iter_mut().zip(table.chunks_exact_mut(ROWS)) {
                 for lane in 0..LANES {
                     log[lane] -= most[lane];
-                    let value = log[lane].exp();
+                    let value = libm::exp(log[lane]);
                     total[lane] += value;
                     part[start + lane] = value;
                 }

@@ -259,7 +259,7 @@ impl Clusterer for Gmm {
         }
         // What the variant `bayes` has in place of densities does not integrate to 1.
         if self.variant == Variant::Em {
-            let penalty = self.free_parameters(dim) * tiles.total().ln();
+            let penalty = self.free_parameters(dim) * libm::log(tiles.total());
             let numbers = [("log_likelihood", best.log_likelihood), ("bic", penalty - 2.0 * best.log_likelihood)];
             found.scalars.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
         }

@@ -270,7 +270,7 @@ impl Cgm {
         })?;
         let counts = &found.sums[1..];
         // In the units of the data.
-        let log_likelihood = found.sums[0] + setting.examples * dim as f64 * data.source.frame.scale().ln();
+        let log_likelihood = found.sums[0] + setting.examples * dim as f64 * libm::log(data.source.frame.scale());
         let parameters = setting.parameters(&fit.mixture, &fit.found);
         self.warn(data, fit);
 
@@ -304,7 +304,7 @@ impl Cgm {
             densities: densities.handed_on(&fit.mixture, setting.sets, &data.source.frame),
             scalars: vec![
                 ("log_likelihood".to_owned(), log_likelihood),
-                ("bic".to_owned(), parameters * setting.examples.max(1.0).ln() - 2.0 * log_likelihood),
+                ("bic".to_owned(), parameters * libm::log(setting.examples.max(1.0)) - 2.0 * log_likelihood),
                 ("outliers".to_owned(), counts[setting.sets.len()] / n as f64),
             ],
             diagnostics: Diagnostics {

@@ -89,7 +89,7 @@ impl Prior {
     /// What the prior adds to the bound: -½ ν (log|Σ/s| + s tr Σ⁻¹ - p), 0 at the sphere itself.
     pub(crate) fn log_density(&self, covariance: &Covariance, dim: usize) -> f64 {
         let sphere = self.variance * trace(&covariance.precision, dim);
-        let log_det = covariance.log_det - dim as f64 * self.variance.ln();
+        let log_det = covariance.log_det - dim as f64 * libm::log(self.variance);
         -0.5 * self.strength * (log_det + sphere - dim as f64)
     }
 
@@ -112,7 +112,7 @@ impl Covariance {
                 out.iter_mut().zip(row).for_each(|(out, b)| *out += a * b);
             }
         }
-        let log_det = -2.0 * factor.iter().step_by(dim + 1).map(|pivot| pivot.ln()).sum::<f64>();
+        let log_det = -2.0 * factor.iter().step_by(dim + 1).map(|pivot| libm::log(*pivot)).sum::<f64>();
         Self { factor, precision, log_det }
     }
 

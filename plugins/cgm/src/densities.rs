@@ -38,7 +38,7 @@ impl Component {
         let factor = ArrayView2::from_shape((dim, dim), &covariance.factor)?.t().to_owned();
         let centres = ArrayView2::from_shape((centres.len() / dim, dim), centres)?.dot(&factor);
         let norms = centres.outer_iter().map(|centre| centre.dot(&centre)).collect();
-        let log_norm = -0.5 * (dim as f64 * std::f64::consts::TAU.ln() + covariance.log_det);
+        let log_norm = -0.5 * (dim as f64 * libm::log(std::f64::consts::TAU) + covariance.log_det);
         Ok(Self { factor, centres: centres.t().to_owned(), norms, log_norm })
     }
 
@@ -89,7 +89,7 @@ impl Densities {
     /// frame restores. None if the data are so small or large that 32 bits do not hold them.
     pub(crate) fn handed_on(&self, mixture: &Mixture, sets: &Sets, frame: &Frame) -> api::Densities {
         let dim = self.sets.factor.nrows();
-        let unit = dim as f64 * frame.scale().ln();
+        let unit = dim as f64 * libm::log(frame.scale());
         let lower = |covariance: &Covariance| -> Vec<f32> {
             let rows = covariance.factor.chunks_exact(dim).enumerate();
             rows.flat_map(|(at, row)| &row[..=at]).map(|value| (value * frame.scale()) as f32).collect()

@@ -250,7 +250,7 @@ impl Setting<'_> {
                 Some(_) => found.outliers + 1.0,
             };
             all += outliers;
-            let log_weight = (outliers / all).ln();
+            let log_weight = libm::log(outliers / all);
             match &mut mixture.outliers {
                 Some(known) => known.log_weight = log_weight,
                 None => {
@@ -260,7 +260,7 @@ impl Setting<'_> {
             }
         }
         for (log_weight, &class) in mixture.log_weights.iter_mut().zip(&classes) {
-            *log_weight = (shares[class] / all / members[class]).ln();
+            *log_weight = libm::log(shares[class] / all / members[class]);
         }
     }
 
@@ -278,21 +278,21 @@ impl Setting<'_> {
         let unions = self.unions(mixture, found, means);
         let unions = Unions { unions: &unions, first: &mixture.first, dim: self.dim() }.log_density(mixture.tau2);
         let density =
-            n * (covariance.log_det + p * std::f64::consts::TAU.ln()) + covariance.traced(within) + singles;
+            n * (covariance.log_det + p * libm::log(std::f64::consts::TAU)) + covariance.traced(within) + singles;
         let prior = mixture.prior.map_or(0.0, |prior| prior.log_density(covariance, self.dim()));
         // A class's share has the prior of one example.
         let (classes, count) = self.classes();
         let (mut shares, mut members) = (vec![0.0; count], vec![0.0f64; count]);
         classes.iter().for_each(|&class| members[class] += 1.0);
         for (&class, log) in classes.iter().zip(&mixture.log_weights) {
-            shares[class] = log + members[class].ln();
+            shares[class] = log + libm::log(members[class]);
         }
         let outliers = mixture.outliers.as_ref().map_or(0.0, |outliers| {
             found.outliers * outliers.log_weight + outliers.log_weight + found.outlier_density
         });
         let bound =
             weights + shares.iter().sum::<f64>() + outliers + found.entropy - 0.5 * density + unions + prior;
-        bound + self.examples * p * self.frame.scale().ln()
+        bound + self.examples * p * libm::log(self.frame.scale())
     }
 
     /// How many numbers the mixture has: those that a residual has are counted by how far the data moved them.

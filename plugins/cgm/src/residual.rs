@@ -65,8 +65,8 @@ impl Unions<'_> {
     /// What they add to the bound.
     pub(crate) fn log_density(&self, tau2: f64) -> f64 {
         let p = self.dim as f64;
-        let each = |union: &Union| p * (union.count * tau2).ln_1p() + pull(union.count, tau2) * union.squared;
-        let first: f64 = self.first.iter().map(|count| (count * tau2).ln_1p()).sum();
+        let each = |union: &Union| p * libm::log1p(union.count * tau2) + pull(union.count, tau2) * union.squared;
+        let first: f64 = self.first.iter().map(|count| libm::log1p(count * tau2)).sum();
         -0.5 * (self.unions.iter().map(each).sum::<f64>() + (COST - 1.0) * p * first)
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn estimate(unions: Unions<'_>, before: f64) -> f64 {
         return 0.0;
     }
     let most = unions.most();
-    let tau2 = |power: f64| (mean * power.exp2()).min(most);
+    let tau2 = |power: f64| (mean * libm::exp2(power)).min(most);
     let value = |power: f64| unions.log_density(tau2(power));
     let step = 2.0 * RANGE / GRID as f64;
     let tried = (0..=GRID).map(|at| at as f64 * step - RANGE);

@@ -329,8 +329,8 @@ impl Posterior {
         let (set, log_best) =
             logs.iter().copied().enumerate().fold(first, |best, next| if next.1 > best.1 { next } else { best });
         let shares = logs.iter().map(|log| log - log_best).filter(|log| *log > NOTHING);
-        let total: f64 = shares.map(f64::exp).sum();
-        Self { set, log_best, log_total: log_best + total.ln() }
+        let total: f64 = shares.map(libm::exp).sum();
+        Self { set, log_best, log_total: log_best + libm::log(total) }
     }
 
     /// Of an example whose set is known, with its log π·density.
@@ -342,7 +342,7 @@ impl Posterior {
 
     /// The probability of a set with this log π·density.
     pub(crate) fn share(&self, log: f64) -> f64 {
-        if log - self.log_best > NOTHING { (log - self.log_total).exp() } else { 0.0 }
+        if log - self.log_best > NOTHING { libm::exp(log - self.log_total) } else { 0.0 }
     }
 
     /// The probability of the likeliest.

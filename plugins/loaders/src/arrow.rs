@@ -10,6 +10,7 @@ use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, L
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claims;
 use crate::select::{Selection, Where, check_where};
 use crate::source::{decode, decoded, dim, open, path};
 
@@ -22,13 +23,13 @@ const FILE_MAGIC: [u8; 6] = *b"ARROW1";
 /// lists of integers or strings, or single ones.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Params {
+pub(crate) struct Params {
     /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
     /// is a string, a number, true or false.
     r#where: Where,
 }
 
-struct Arrow(Params);
+pub(crate) struct Arrow(Params);
 compflow_api::register!(loader Arrow);
 
 impl Component for Arrow {
@@ -44,30 +45,32 @@ impl Component for Arrow {
 }
 
 impl Loader for Arrow {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?.to_owned();
         // Columns are chosen when a file is opened, and known only after it was.
-        let selection = Selection::new(&read(&path, None)?.schema(), request, &self.0.r#where, &path)?;
-        let (batches, schema) = (read(&path, Some(selection.read()))?, selection.schema());
+        let selection = Selection::new(&read(&path, None, services)?.schema(), request, &self.0.r#where, &path)?;
+        let (batches, schema) = (read(&path, Some(selection.read()), services)?, selection.schema());
         let selected = decoded(path, batches, move |batch| selection.apply(batch));
         let batches: Batches = Box::new(RecordBatchIterator::new(selected, schema));
         Ok(batches.into())
     }
 
     /// From the schema at the beginning: how many rows there are shows only batch by batch.
-    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
         let path = path(request)?;
-        let schema = read(path, None)?.schema();
+        let schema = read(path, None, services)?.schema();
         Selection::new(&schema, request, &self.0.r#where, path)?;
         Description::from_schema(&schema, None, dim(&schema, request)).map(Some)
     }
 }
 
 /// Opens a file in whichever format it has, for all columns or some.
-fn read(path: &Path, columns: Option<Vec<usize>>) -> Result<Batches> {
-    let file = open(path)?;
+fn read(path: &Path, columns: Option<Vec<usize>>, services: &Services<'_>) -> Result<Batches> {
+    let mut file = open(path)?;
     let is_file = is_file_format(&file)?;
     let what = if is_file { "Arrow IPC file" } else { "Arrow IPC file or stream" };
+    claims::ipc::check(&mut file, is_file, services.memory)
+        .map_err(|text| Error::data(format!("{} is damaged: {text}", path.display())))?;
     decode(|| {
         let batches: Batches = if is_file {
             Box::new(FileReader::try_new_buffered(file, columns)?)

@@ -17,6 +17,7 @@
 #![deny(unsafe_code)]
 
 mod arrow;
+mod claims;
 mod csv;
 mod disturbed;
 mod json;

@@ -29,14 +29,14 @@ use crate::source::{damaged, path, rows_per_batch};
 /// and other columns cannot be asked for.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Params {
+pub(crate) struct Params {
     /// An npy file with the true sets, relative to the pipeline file; `{stem}` stands for the name of the data file
     /// without its ending, as in `labels = "labels/{stem}.npy"`. It holds one integer or string per example, or one
     /// row of 0 and 1 (or false and true) per example, which says for every label whether it is in the set.
     labels: Option<String>,
 }
 
-struct Npy(Params);
+pub(crate) struct Npy(Params);
 compflow_api::register!(loader Npy);
 
 impl Component for Npy {

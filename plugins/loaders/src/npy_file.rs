@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use compflow_api::{Error, Result};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr};
 
+use crate::claims;
 use crate::source::open;
 
 /// An open file.
@@ -38,6 +39,7 @@ impl NpyFile {
         let mut file = open(path)?;
         let fail = |text: String| Error::data(format!("{} {text}", path.display()));
         let not_npy = |error: io::Error| fail(format!("is not an npy file: {error}"));
+        claims::npy::check(&file).map_err(|text| fail(format!("is not an npy file: {text}")))?;
         let header = NpyHeader::from_reader(&mut file).map_err(not_npy)?;
         let (start, length) = (file.stream_position()?, file.metadata()?.len());
         let DType::Plain(dtype) = header.dtype() else {

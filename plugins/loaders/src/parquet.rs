@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claims;
 use crate::parts::{Part, Parts, stream};
 use crate::select::{Selection, Where, check_where};
 use crate::source::{damaged, decode, decoded, dim, in_stream, open, path, rows_per_batch};
@@ -25,7 +26,7 @@ use crate::source::{damaged, decode, decoded, dim, in_stream, open, path, rows_p
 /// lists of numbers; true sets are lists of integers or strings, or single ones.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Params {
+pub(crate) struct Params {
     /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
     /// is a string, a number, true or false.
     r#where: Where,
@@ -66,7 +67,7 @@ impl Range {
     }
 }
 
-struct Parquet(Params);
+pub(crate) struct Parquet(Params);
 compflow_api::register!(loader Parquet);
 
 impl Component for Parquet {
@@ -88,11 +89,12 @@ impl Loader for Parquet {
         let selection = Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let schema = selection.schema();
         let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
-        Ok(stream(RowGroups::new(path, metadata, selection, range), schema, services.threads)?.into())
+        Ok(stream(RowGroups::new(path, metadata, selection, range, services.memory), schema, services.threads)?
+            .into())
     }
 
     /// From the footer; the length of embeddings that are lists from the first of them.
-    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
         let path = path(request)?;
         let metadata = footer(path)?;
         Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
@@ -100,22 +102,35 @@ impl Loader for Parquet {
         let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
         let rows = range.map_or(u64::try_from(rows).ok(), |range| Some(range.count));
         let rows = rows.filter(|_| self.0.r#where.is_empty());
-        let dim = dim(metadata.schema(), request).or_else(|| first_length(path, &metadata, request));
+        let dim =
+            dim(metadata.schema(), request).or_else(|| first_length(path, &metadata, request, services.memory));
         Description::from_schema(metadata.schema(), rows, dim).map(Some)
     }
 }
 
 fn footer(path: &Path) -> Result<ArrowReaderMetadata> {
     let file = open(path)?;
-    decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?))
-        .map_err(|text| Error::data(format!("{} is not a Parquet file: {text}", path.display())))
+    let bad = |text: String| Error::data(format!("{} is not a Parquet file: {text}", path.display()));
+    claims::parquet::check_footer(&file).map_err(bad)?;
+    decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?)).map_err(bad)
 }
 
 /// The length of the first embedding, if it is a list that can be read; what is wrong with it shows when it is loaded.
-fn first_length(path: &Path, metadata: &ArrowReaderMetadata, request: &LoadRequest<'_>) -> Option<usize> {
+fn first_length(
+    path: &Path,
+    metadata: &ArrowReaderMetadata,
+    request: &LoadRequest<'_>,
+    memory: u64,
+) -> Option<usize> {
     let (column, _) = metadata.schema().fields().find(request.column("embedding")?)?;
     let file = open(path).ok()?;
     let mut reader = decode(|| {
+        for group in 0..metadata.metadata().num_row_groups() {
+            claims::parquet::check_lists(&file, metadata, group, &[column], memory)?;
+            if metadata.metadata().row_group(group).num_rows() > 0 {
+                break;
+            }
+        }
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
         let projection = ProjectionMask::roots(metadata.parquet_schema(), [column]);
         Ok(builder.with_projection(projection).with_batch_size(1).with_limit(1).build()?)
@@ -139,10 +154,18 @@ struct RowGroups {
     batch_rows: usize,
     /// Those that are wanted, and which of their rows: how many are skipped and how many follow.
     groups: Vec<(usize, usize, usize)>,
+    /// Bytes that a batch may take.
+    memory: u64,
 }
 
 impl RowGroups {
-    fn new(path: &Path, metadata: ArrowReaderMetadata, selection: Selection, range: Option<Range>) -> Self {
+    fn new(
+        path: &Path,
+        metadata: ArrowReaderMetadata,
+        selection: Selection,
+        range: Option<Range>,
+        memory: u64,
+    ) -> Self {
         let emitted = ProjectionMask::roots(metadata.parquet_schema(), selection.emitted());
         let bytes: i64 = metadata
             .metadata()
@@ -170,6 +193,7 @@ impl RowGroups {
             metadata,
             selection: selection.into(),
             batch_rows: rows_per_batch((bytes / rows) as usize),
+            memory,
         }
     }
 }
@@ -187,6 +211,9 @@ impl Parts for RowGroups {
             |columns: &[usize]| ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied());
         let (emitted, tested) = (self.selection.emitted(), self.selection.tested());
         let (group, skipped, taken) = self.groups[part];
+        let read: Vec<usize> = emitted.iter().chain(&tested).copied().collect();
+        decode(|| claims::parquet::check_lists(&file, &self.metadata, group, &read, self.memory))
+            .map_err(|text| damaged(&path, text))?;
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_row_groups(vec![group])
             .with_row_selection(vec![RowSelector::skip(skipped), RowSelector::select(taken)].into())

@@ -21,12 +21,14 @@ pub(crate) fn path<'a>(request: &LoadRequest<'a>) -> Result<&'a Path> {
 
 /// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| cannot_open(path, error))?;
-    // A folder can be opened, and fails only when it is read, with a text about neither.
-    if file.metadata().map_err(|error| cannot_open(path, error))?.is_dir() {
-        return Err(Error::data(format!("{} is a folder, expected a file", path.display())));
+    // A folder can be opened, and fails only when it is read, with a text about neither; opening a pipe waits for somebody
+    // who writes to it.
+    let found = path.metadata().map_err(|error| cannot_open(path, error))?;
+    if !found.is_file() {
+        let what = if found.is_dir() { "a folder" } else { "no file but a pipe or a device" };
+        return Err(Error::data(format!("{} is {what}, expected a file", path.display())));
     }
-    Ok(file)
+    File::open(path).map_err(|error| cannot_open(path, error))
 }
 
 fn cannot_open(path: &Path, error: std::io::Error) -> Error {

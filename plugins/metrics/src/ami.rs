@@ -86,7 +86,7 @@ fn expected_term(a: u64, b: u64, n: u64) -> f64 {
     let mode = ((u128::from(a + 1) * u128::from(b + 1) / u128::from(n + 2)) as u64).clamp(smallest, largest);
     let (a_f, b_f, n_f) = (a as f64, b as f64, n as f64);
     // Probabilities relative to the mode's, and their sum in the end, make the factorials cancel.
-    let information = |k: u64| if k == 0 { 0.0 } else { k as f64 / n_f * (n_f / a_f * (k as f64 / b_f)).ln() };
+    let information = |k: u64| if k == 0 { 0.0 } else { k as f64 / n_f * libm::log(n_f / a_f * (k as f64 / b_f)) };
     // P(k + 1) / P(k)
     let quotient = |k: u64| {
         let k = k as f64;

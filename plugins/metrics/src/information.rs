@@ -11,7 +11,7 @@ pub(crate) fn entropy(counts: &[u64], n: u64) -> f64 {
     let mut counts = counts.to_vec();
     counts.sort_unstable();
     let n = n as f64;
-    counts.into_iter().map(|count| count as f64 / n * (n / count as f64).ln()).sum()
+    counts.into_iter().map(|count| count as f64 / n * libm::log(n / count as f64)).sum()
 }
 
 /// The mean of the two entropies.
@@ -34,7 +34,7 @@ pub(crate) fn mutual_information(table: &Contingency<'_>) -> f64 {
     let n = table.n();
     let term = |(count, expected): (u64, u64)| {
         // The quotient of two whole numbers, so that independent labels give exactly 0.
-        count as f64 / n as f64 * ((count * n) as f64 / expected as f64).ln()
+        count as f64 / n as f64 * libm::log((count * n) as f64 / expected as f64)
     };
     terms.into_iter().map(term).sum::<f64>().max(0.0)
 }

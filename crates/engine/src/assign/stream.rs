@@ -177,7 +177,9 @@ impl<'a> Work<'a, '_> {
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(self.threads);
             // Dropping the receiver, however this ends, ends the reader.
-            scope.spawn(move || self.read(&sender));
+            std::thread::Builder::new()
+                .spawn_scoped(scope, move || self.read(&sender))
+                .map_err(|error| Error::run(format!("no thread can be started: {error}")))?;
             let mut tally = Tally::default();
             let mut ready: VecDeque<RecordBatch> = VecDeque::new();
             let part = || self.part(&receiver, &workers, &mut ready, &mut tally).transpose();

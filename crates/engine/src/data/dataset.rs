@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use arrow_buffer::ScalarBuffer;
 use compflow_api::{Column, Sets, Table};
+use serde::{Deserialize, Serialize};
 
 use super::seeds::Seeds;
 use super::segments::{Segment, require_apart, segments};
@@ -25,11 +26,12 @@ pub struct Dataset {
 }
 
 /// The examples that are clustered together.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// As the source counts.
     pub number: u32,
     /// Row-major; empty if the data is read batch by batch. Those that came in one piece are where the loader has them.
+    #[serde(skip, default = "no_embeddings")]
     pub embeddings: ScalarBuffer<f32>,
     /// The true sets, if the source has them.
     pub truth: Option<Sets>,
@@ -52,11 +54,17 @@ pub struct Trial {
     /// Hash of the known sets, without their names; empty if there are none.
     pub(crate) seeds_key: String,
     /// Whether somebody has written into what components are only lent.
+    #[serde(skip)]
     pub(crate) damaged: AtomicBool,
 }
 
+/// They are handed on by themselves, if at all.
+fn no_embeddings() -> ScalarBuffer<f32> {
+    Vec::new().into()
+}
+
 /// Identifiers as the source has them; row numbers if it has none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ids {
     /// All are numbers.
     Numbers(Vec<i64>),

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::{display, plain};
+use crate::cancel::Cancel;
+use crate::files::pattern::expand;
+use crate::files::{display, plain, require_file};
 
 /// The loader of this project that reads a file of such a name.
 pub fn loader_of(path: &Path) -> Option<&'static str> {
@@ -26,15 +28,13 @@ pub const ENDINGS: &str = ".parquet, .arrow, .csv, .tsv, .jsonl or .npy";
 /// are those that the loader reads, or, if none is named, those that one loader reads.
 ///
 /// # Errors
-/// If there are none, or they cannot be opened.
-pub fn data_files(path: &Path, loader: Option<&str>) -> Result<Vec<PathBuf>, String> {
+/// If there are none, they cannot be opened, or are no longer wanted.
+pub fn data_files(path: &Path, loader: Option<&str>, cancel: &Cancel) -> Result<Vec<PathBuf>, String> {
     let text = path.to_string_lossy();
     let files = if path.is_dir() {
         files_of(path, loader)?
     } else if text.contains(['*', '?', '[']) && !path.exists() {
-        let found = glob::glob(&text).map_err(|error| format!("{text} is no valid pattern: {}", error.msg))?;
-        let mut files: Vec<PathBuf> = found.filter_map(Result::ok).filter(|file| file.is_file()).collect();
-        files.sort();
+        let files = expand(&text, cancel).map_err(|reason| format!("{} {reason}", display(path)))?;
         if files.is_empty() {
             return Err(format!("no file matches {}", display(path)));
         }
@@ -43,7 +43,10 @@ pub fn data_files(path: &Path, loader: Option<&str>) -> Result<Vec<PathBuf>, Str
         vec![path.to_owned()]
     };
     let real = |file: PathBuf| {
-        let real = file.canonicalize().and_then(|real| std::fs::File::open(&real).map(|_| real));
+        let real = file.canonicalize().and_then(|real| {
+            require_file(&real)?;
+            std::fs::File::open(&real).map(|_| real)
+        });
         real.map_err(|error| format!("{}: {}", display(&file), plain(&error)))
     };
     files.into_iter().map(real).collect()
@@ -95,7 +98,7 @@ mod tests {
     fn a_folder_stands_for_the_files_of_one_loader() {
         let folder = tempfile::tempdir().unwrap();
         let names = |loader| {
-            let files = data_files(folder.path(), loader)?;
+            let files = data_files(folder.path(), loader, &Cancel::new())?;
             Ok(files.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect())
         };
         let empty: Result<Vec<String>, String> = names(None);

@@ -7,6 +7,7 @@ pub(crate) mod label_sets;
 pub(crate) mod request;
 mod seeds;
 mod segments;
+pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod survey;
 pub(crate) mod values;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use compflow_api::Sets;
+use serde::{Deserialize, Serialize};
 
 use super::label_sets::Labels;
 use super::values::list_parts;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::files::hash_parts;
 
 /// The known sets of a trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seeds {
     /// One for each example, empty where it is not known; members are positions in `names`.
     pub sets: Sets,

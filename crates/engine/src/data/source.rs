@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
-use compflow_api::{BATCH_ROWS, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
+use compflow_api::{BATCH_ROWS, Description, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
 
 use super::build::{Builder, Keep};
 use super::dataset::{Dataset, Trial};
 use super::request::{Request, UnifiedBatches};
 use super::survey::missing_column;
 use super::values::{Width, trial_numbers};
+use crate::causes::Cause;
 use crate::error::{Error, Result};
-use crate::files::display;
+use crate::files::{display, human_bytes};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 
@@ -33,6 +34,12 @@ pub(crate) struct DataSource {
 }
 
 impl DataSource {
+    /// Tells the observer that the loader is called.
+    fn calling(&self, factory: &Factory) -> Box<dyn Send> {
+        let component = self.loader.component();
+        factory.calling(&format!("data `{}`", self.name), component.kind, component.name)
+    }
+
     /// Opens a file.
     ///
     /// # Errors
@@ -50,6 +57,7 @@ impl DataSource {
         threads: usize,
     ) -> Result<UnifiedBatches> {
         let columns = request.asked();
+        let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, threads, memory: factory.memory };
         let stream = self.loader.load(&LoadRequest { path: file, columns: &columns }, &services)?;
@@ -69,13 +77,19 @@ impl DataSource {
     /// # Errors
     /// Whatever the loader says.
     pub(crate) fn probe(&self, file: Option<&Path>, factory: &Factory) -> Result<()> {
-        let columns = self.request.asked();
-        let host = ComponentHost::new(factory, &self.name);
-        let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
-        match self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)? {
+        match self.describe(file, factory)? {
             Some(_) => Ok(()),
             None => self.load(file, factory, 1).map(|_| ()),
         }
+    }
+
+    /// What the loader says of a file without reading it, if it can.
+    fn describe(&self, file: Option<&Path>, factory: &Factory) -> Result<Option<Description>> {
+        let columns = self.request.asked();
+        let _calling = self.calling(factory);
+        let host = ComponentHost::new(factory, &self.name);
+        let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
+        Ok(self.loader.describe(&LoadRequest { path: file, columns: &columns }, &services)?)
     }
 
     /// Looks into all files like that. That a column is missing is said to somebody who has named files and columns on the
@@ -97,13 +111,45 @@ impl DataSource {
         Ok(())
     }
 
+    /// Refuses data that says itself that it is too large, before any of it is read.
+    fn require_room(&self, factory: &Factory, memory: u64) -> Result<()> {
+        let (mut rows, mut dim) = (0_u64, 0);
+        for file in &self.files {
+            let described = self.describe(file.as_deref(), factory)?;
+            let Some((more, length)) =
+                described.and_then(|found| Some((found.rows?, self.request.dim().or(found.dim)?)))
+            else {
+                return Ok(());
+            };
+            (rows, dim) = (rows.saturating_add(more), length);
+        }
+        let bytes = rows.saturating_mul(4).saturating_mul(dim as u64);
+        match bytes > memory {
+            true => {
+                let (bytes, budget) = (human_bytes(bytes), human_bytes(memory));
+                Err(Error::fault(
+                    Cause::Memory,
+                    format!(
+                        "{rows} embeddings of {dim} numbers take {bytes}, more than the memory budget of {budget}; \
+                         see --memory, or `stream = true` of `ckm`"
+                    ),
+                ))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Reads everything, checks every value, and keeps the embeddings, which may take so much `memory`, or not.
     ///
     /// # Errors
     /// Naming the file, the row and what is wrong with it.
     pub(crate) fn read(&self, keep: Keep, factory: &Factory, threads: usize, memory: u64) -> Result<Dataset> {
+        if keep == Keep::Matrix {
+            self.require_room(factory, memory)?;
+        }
         let mut builder = Builder::new(keep, memory);
         builder.segments = self.segments;
+        let _calling = self.calling(factory);
         for file in &self.files {
             let batches = self.load(file.as_deref(), factory, threads)?;
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
@@ -146,7 +192,10 @@ impl Rows for Streamed<'_> {
         // Reading goes on while a batch is worked on.
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Vec<f32>>(2);
-            let reader = scope.spawn(move || self.read(&mut |batch| sender.send(batch).is_ok()));
+            let read = move || self.read(&mut |batch| sender.send(batch).is_ok());
+            let reader = std::thread::Builder::new()
+                .spawn_scoped(scope, read)
+                .map_err(|error| compflow_api::Error::new(format!("no thread can be started: {error}")))?;
             let mut rows = 0;
             let mut taken = Ok(());
             for batch in receiver {

@@ -70,7 +70,7 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
     };
     let files = match &data.loader {
         Some(loader) if !reads_files(loader) => Vec::new(),
-        _ => data_files(Path::new(&data.path), data.loader.as_deref()).map_err(Error::request)?,
+        _ => data_files(Path::new(&data.path), data.loader.as_deref(), &factory.cancel).map_err(Error::request)?,
     };
     let loader = match &data.loader {
         Some(loader) => loader.clone(),

@@ -8,6 +8,52 @@ use super::keys;
 use crate::causes::Cause;
 use crate::problem::{Origin, Problem, Source};
 
+/// Tables and lists inside one another that a pipeline may have: far more than any has, far fewer than a stack holds.
+const MOST_LEVELS: usize = 64;
+
+/// Where a text is nested deeper than that: by brackets, or by a key with many dots, which the parser makes a table of each.
+/// Tables of the file that are nested by headers count the dots of the header.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut levels, mut dots) = (0_usize, 0_usize);
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(quotes));
+        let length = match (first, quotes) {
+            ('#', _) => rest.find('\n').unwrap_or(rest.len()),
+            (_, Some(quotes)) => string_length(rest, quotes),
+            _ => first.len_utf8(),
+        };
+        match first {
+            '.' => dots += 1,
+            '[' | '{' => (levels, dots) = (levels + 1, 0),
+            ']' | '}' => (levels, dots) = (levels.saturating_sub(1), 0),
+            '\n' | ',' | '=' => dots = 0,
+            _ => {}
+        }
+        if levels.max(dots) >= MOST_LEVELS {
+            return Some(text.len() - rest.len());
+        }
+        rest = rest.get(length..)?;
+    }
+    None
+}
+
+/// How long a string is that begins with these quotes.
+fn string_length(text: &str, quotes: &str) -> usize {
+    let escapes = quotes.starts_with('"');
+    let mut at = quotes.len();
+    while let Some(first) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        match first {
+            '\\' if escapes => at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            // One that does not end in its line is an error of the parser's.
+            '\n' if quotes.len() == 1 => return at,
+            _ if text[at..].starts_with(quotes) => return at + quotes.len(),
+            _ => at += first.len_utf8(),
+        }
+    }
+    text.len()
+}
+
 /// A value and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
@@ -154,6 +200,12 @@ pub(crate) struct Document {
 impl Document {
     /// Parses a file and lays `--set` options over it; what is wrong with either is left in `problems`.
     pub(crate) fn parse(file: Source, sets: &[String], problems: &mut Vec<Problem>) -> Self {
+        if let Some(at) = too_deep(&file.text) {
+            let text = format!("tables are nested more than {MOST_LEVELS} deep");
+            problems.push(Problem::new(Cause::Syntax, &Origin { source: 0, span: at..at }, text));
+            let empty = Node { value: Value::Table(Table::default()), origin: Origin { source: 0, span: 0..0 } };
+            return Self { root: empty, sources: vec![file] };
+        }
         let (table, errors) = DeTable::parse_recoverable(&file.text);
         for error in errors {
             let end = file.text.len();
@@ -194,6 +246,14 @@ impl Document {
             return;
         };
         let text = &set[at..];
+        if keys.len() > MOST_LEVELS || too_deep(text).is_some() {
+            problems.push(Problem::new(
+                Cause::Option,
+                &whole,
+                format!("tables are nested more than {MOST_LEVELS} deep"),
+            ));
+            return;
+        }
         let (parsed, errors) = DeValue::parse_recoverable(text);
         // A word without quotes is a string: shells eat quotes.
         let value = if errors.is_empty() {
@@ -351,6 +411,27 @@ mod tests {
         assert_eq!(json["c"], serde_json::json!([1.5, true]));
         assert_eq!(json["d"]["e"], "x");
         assert_eq!(json["f"], "1979-05-27");
+    }
+
+    #[test]
+    fn nesting_has_a_limit_and_strings_and_comments_do_not_count() {
+        let problem = ["tables are nested more than 64 deep"];
+        for deep in [
+            format!("a = {}", "[".repeat(20_000)),
+            format!("a{} = 1", ".a".repeat(20_000)),
+            format!("[a{}]", ".\"a\"".repeat(20_000)),
+            format!("a = {{ b{} = 1 }}", " . c".repeat(20_000)),
+            "a = {a=".repeat(20_000),
+        ] {
+            assert_eq!(parse(&deep, &[]).1, problem);
+        }
+        for deep in [format!("a{}=1", ".a".repeat(20_000)), format!("a={}", "{a=".repeat(20_000))] {
+            assert_eq!(parse("", &[&deep]).1, problem);
+        }
+        let brackets = "[.".repeat(100);
+        let fine =
+            format!("# {brackets}\na = \"\\\"{brackets}\"\nb = '{brackets}'\nc = \"\"\"\"\n{brackets}\"\"\"");
+        assert_eq!(parse(&fine, &[]).1, Vec::<String>::new());
     }
 
     #[test]

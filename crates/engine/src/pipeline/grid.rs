@@ -1,8 +1,13 @@
 //! Grids: a parameter written `{ grid = [a, b] }` stands for several clusterers, one per value.
 
+use std::collections::HashSet;
+
 use super::document::{Node, Value};
 use crate::causes::Cause;
 use crate::problem::Problem;
+
+/// More points than this are more likely a slip than a wish.
+const MOST: usize = 100_000;
 
 /// One choice from every grid of a parameter table.
 #[derive(Debug, Clone)]
@@ -27,6 +32,14 @@ pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
     let mut grids = Vec::new();
     let before = problems.len();
     find(params, &mut Vec::new(), &mut grids, problems);
+    let count = grids.iter().fold(1.0, |product, (_, values)| product * values.len() as f64);
+    if count > MOST as f64 {
+        let text = format!("the grids have {count} points together, more than {MOST}");
+        problems.push(
+            Problem::new(Cause::Grid, &params.origin, text)
+                .help("leave out values, or split them into several runs"),
+        );
+    }
     if problems.len() > before {
         return Vec::new();
     }
@@ -58,10 +71,10 @@ fn find(
         match grid_values(inner) {
             None => find(inner, path, grids, problems),
             Some(Value::Array(values)) if !values.is_empty() => {
-                let texts: Vec<String> = values.iter().map(value_text).collect();
-                if let Some(at) = (1..texts.len()).find(|&at| texts[..at].contains(&texts[at])) {
+                let mut seen = HashSet::new();
+                if let Some(again) = values.iter().find(|value| !seen.insert(value_text(value))) {
                     problems.push(
-                        Problem::new(Cause::Grid, &values[at].origin, "this value is in the grid twice")
+                        Problem::new(Cause::Grid, &again.origin, "this value is in the grid twice")
                             .help("remove one of the two"),
                     );
                 }
@@ -142,6 +155,15 @@ mod tests {
     #[test]
     fn no_grid_is_one_point_with_the_plain_name() {
         assert_eq!(labels("a = 1").0, ["X"]);
+    }
+
+    #[test]
+    fn a_grid_of_a_billion_points_is_a_problem_and_not_made() {
+        let values: Vec<String> = (0..1000).map(|value| value.to_string()).collect();
+        let grid = format!("{{ grid = [{}] }}", values.join(","));
+        let (found, problems) = labels(&format!("a = {grid}\nb = {grid}\nc = {grid}"));
+        assert_eq!(problems, ["the grids have 1000000000 points together, more than 100000"]);
+        assert!(found.is_empty());
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub const KEYS: &[&str] = &[
     "degree",
     "space",
     "memberships",
+    "isolate",
+    "timeout",
     "composer",
     "data",
     "clusterer",

@@ -11,6 +11,7 @@ pub mod selection;
 mod variables;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use compflow_api::Space;
 
@@ -180,6 +181,10 @@ pub(crate) struct Contents {
     pub(crate) space: Space,
     /// Whether memberships are kept, and written to a table.
     pub(crate) memberships: bool,
+    /// Whether cells run in processes of their own, if it says so.
+    pub(crate) isolate: Option<bool>,
+    /// How long a cell may take.
+    pub(crate) timeout: Option<Duration>,
     pub(crate) composer: Option<Use>,
     pub(crate) data: Vec<Data>,
     pub(crate) clusterers: Vec<Clusterer>,

@@ -1,5 +1,7 @@
 //! From a document to a typed pipeline.
 
+use std::time::Duration;
+
 use compflow_api::{Distance, Normalize, Space};
 
 use super::document::{Document, Node, Table, Value};
@@ -26,7 +28,9 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
         seed: reader.whole(root, "seed", 0, 0),
         degree: reader.whole(root, "degree", 2, 1).min(u64::from(u32::MAX)) as usize,
         space: reader.space(root),
-        memberships: reader.flag(root, "memberships"),
+        memberships: reader.flag(root, "memberships").unwrap_or(false),
+        isolate: reader.flag(root, "isolate"),
+        timeout: reader.seconds(root, "timeout"),
         composer: reader.composer(root),
         data: reader.tables(root, "data", |reader, table, origin| reader.data(table, origin)),
         clusterers: reader.tables(root, "clusterer", |reader, table, origin| {
@@ -50,6 +54,11 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     }
     if !root.0.iter().any(|(key, _)| key.name == "clusterer") {
         problems.push(Problem::new(Cause::Incomplete, &top, "the pipeline has no [[clusterer]]").help(COMPLETE));
+    }
+    if let (Some(node), Some(false)) = (root.get("timeout"), pipeline.isolate) {
+        let text = "`timeout` cannot be kept with `isolate = false`";
+        let help = "only a process of its own can be ended: leave `isolate` out, or `timeout`";
+        problems.push(Problem::new(Cause::WrongValue, &node.origin, text).help(help));
     }
     let unusable = pipeline.name.is_empty()
         || pipeline.name.contains(['/', '\\'])
@@ -162,15 +171,31 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&mut self, table: &Table, key: &str) -> bool {
-        match table.get(key).map(|node| (&node.value, node)) {
-            None => false,
-            Some((Value::Boolean(value), _)) => *value,
-            Some((_, node)) => {
-                self.must_be(key, "true or false", node);
-                false
-            }
+    fn flag(&mut self, table: &Table, key: &str) -> Option<bool> {
+        let node = table.get(key)?;
+        if let Value::Boolean(value) = node.value {
+            return Some(value);
         }
+        self.must_be(key, "true or false", node);
+        None
+    }
+
+    fn seconds(&mut self, table: &Table, key: &str) -> Option<Duration> {
+        let node = table.get(key)?;
+        let seconds = match node.value {
+            Value::Integer(seconds) => seconds as f64,
+            Value::Float(seconds) => seconds,
+            _ => {
+                self.must_be(key, "a number of seconds", node);
+                return None;
+            }
+        };
+        let duration = Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero());
+        if duration.is_none() {
+            let text = format!("`{key}` must be a number of seconds above 0, found {seconds}");
+            self.problems.push(Problem::new(Cause::WrongValue, &node.origin, text));
+        }
+        duration
     }
 
     fn table<'a>(&mut self, table: &'a Table, key: &str) -> Option<(&'a Table, &'a Origin)> {

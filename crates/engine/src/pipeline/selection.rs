@@ -4,6 +4,8 @@
 //! `"auto"` is short for a selection where the parameter's schema has the keyword `x-select`, which holds what stands
 //! behind `select`. Components inside of components, tables with `use` and `params`, are looked up by their own schema.
 
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 
 use super::document::{Key, Node, Table, Value};
@@ -79,13 +81,16 @@ fn values(from: &Node) -> Result<Vec<Node>, Problem> {
     const FORMS: &str = "write `{ select = [2, 3, 5] }` or `{ select = { from = 2, to = 10 } }`";
     let refuse = |node: &Node, text: String| Err(Problem::new(Cause::Grid, &node.origin, text).help(FORMS));
     match &from.value {
+        Value::Array(values) if values.len() > MOST => {
+            refuse(from, format!("`select` has {} values, more than {MOST}", values.len()))
+        }
         Value::Array(values) if values.len() >= 2 => {
-            for (at, value) in values.iter().enumerate() {
+            let mut seen = HashSet::new();
+            for value in values {
                 if !matches!(value.value, Value::Integer(_) | Value::Float(_)) {
                     return refuse(value, format!("`select` takes numbers, found {}", value.value.kind()));
                 }
-                let text = value_text(value);
-                if values.iter().take(at).any(|earlier| value_text(earlier) == text) {
+                if !seen.insert(value_text(value)) {
                     return refuse(value, "this value is there twice".to_owned());
                 }
             }

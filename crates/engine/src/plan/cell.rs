@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use compflow_api::Flags;
+use serde::{Deserialize, Serialize};
 
 use super::seed::derive_seed;
 use super::{Plan, Setup, Variant};
@@ -13,7 +14,7 @@ use crate::files::hash_parts;
 const ENGINE: &str = concat!("compflow-engine ", env!("CARGO_PKG_VERSION"));
 
 /// One clusterer variant on one trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cell {
     /// Indices in the plan.
     pub(crate) data: usize,

@@ -40,7 +40,7 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     let (contents, registry) = (&pipeline.contents, &factory.registry);
     let mut problems = pipeline.problems.clone();
     problems.extend(contents.pins.iter().filter_map(|pin| unmet(pin, registry)));
-    if registry.entries().next().is_none() && problems.is_empty() {
+    if registry.is_empty() && problems.is_empty() {
         let folders: Vec<String> = registry.folders.iter().map(|folder| folder.display().to_string()).collect();
         return Err(Error::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
     }
@@ -53,7 +53,7 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
                 let text = format!("{path} is not used: {} has the same name and comes first", by.display());
                 factory.observer.log(Level::Warn, "", &text);
             }
-            State::Shadowed(_) | State::Loaded(_) => {}
+            State::Shadowed(_) | State::Known(_) => {}
         }
     }
     let mut checker = Checker { factory, variables: &pipeline.variables, problems: &mut problems };
@@ -63,6 +63,9 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
         .iter()
         .map(|clusterer| checker.clusterer(clusterer, contents, composer.as_ref().map(|shared| &shared.recipe)))
         .collect();
+    if factory.cancel.requested() {
+        return Err(Error::Interrupted);
+    }
     let evaluators = checker.evaluators(&contents.evaluators);
     let metrics: Vec<Metric> = evaluators.iter().flat_map(|evaluator| evaluator.metrics.clone()).collect();
     let all_made = evaluators.len() == contents.evaluators.len();

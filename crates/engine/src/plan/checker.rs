@@ -97,6 +97,10 @@ impl Checker<'_> {
         };
         let schema: serde_json::Value = schema_of(component).unwrap_or_default();
         for point in &points {
+            // Nobody looks at what is missing then.
+            if self.factory.cancel.requested() {
+                break;
+            }
             let mut params = point.params.clone();
             selection::write_out_auto(&mut params, &schema, &schema_of);
             let label = if points.len() == 1 { clusterer.name.clone() } else { point.label(&clusterer.name) };
@@ -349,7 +353,7 @@ impl Checker<'_> {
             }
             return file.map(|file| vec![file]);
         }
-        match data_files(&self.factory.folder.join(&pattern), Some(loader)) {
+        match data_files(&self.factory.folder.join(&pattern), Some(loader), &self.factory.cancel) {
             Ok(files) => Some(files),
             Err(text) => {
                 self.problems.push(problem(text));

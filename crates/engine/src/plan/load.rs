@@ -37,8 +37,7 @@ pub(super) fn load(
     let sources = std::mem::take(&mut checked.sources);
     let total = sources.len();
     let progress = factory.observer.count(Counted::Data, total);
-    // The matrix is read only if somebody wants it whole.
-    let streamed = checked.clusterers.iter().flat_map(PlannedClusterer::setups).all(|setup| setup.streams);
+    let streamed = streams(checked);
     let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
     // All data together must fit, not each by itself.
     let mut memory = factory.memory;
@@ -62,13 +61,7 @@ pub(super) fn load(
                 check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
                 warn_of_what_is_not_used(&dataset, data, checked, factory);
                 say_what_is_scored(&dataset, data, checked, factory);
-                loaded.push(PlannedData {
-                    name: data.name.clone(),
-                    tunes: data.tunes,
-                    dataset,
-                    files: source.files.iter().flatten().cloned().collect(),
-                    streamed: streamed.then_some(source),
-                });
+                loaded.push(planned(dataset, source, data, streamed));
             }
             Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
             Err(error) => {
@@ -84,6 +77,29 @@ pub(super) fn load(
 fn size(source: &DataSource) -> u64 {
     let files = source.files.iter().flatten();
     files.filter_map(|file| std::fs::metadata(file).ok()).map(|about| about.len()).sum()
+}
+
+/// Data that was read before, beside the sources that it is from.
+pub(super) fn handed_on(pipeline: &Pipeline, checked: &mut Checked, datasets: Vec<Dataset>) -> Vec<PlannedData> {
+    let streamed = streams(checked);
+    let sources = std::mem::take(&mut checked.sources).into_iter().zip(&pipeline.contents.data);
+    let planned = |(dataset, (source, data)): (_, (Option<_>, _))| Some(planned(dataset, source?, data, streamed));
+    datasets.into_iter().zip(sources).filter_map(planned).collect()
+}
+
+/// Whether nobody wants the matrix as a whole.
+fn streams(checked: &Checked) -> bool {
+    checked.clusterers.iter().flat_map(PlannedClusterer::setups).all(|setup| setup.streams)
+}
+
+fn planned(dataset: Dataset, source: DataSource, data: &Data, streamed: bool) -> PlannedData {
+    PlannedData {
+        name: data.name.clone(),
+        tunes: data.tunes,
+        dataset,
+        files: source.files.iter().flatten().cloned().collect(),
+        streamed: streamed.then_some(source),
+    }
 }
 
 /// Weights and known sets that a method takes no notice of are worth a word.

@@ -14,8 +14,12 @@ pub(crate) mod shared;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use compflow_api::{Flags, Metric};
+use serde::{Deserialize, Serialize};
+
+use self::check::Checked;
 
 pub use self::recipe::Recipe;
 use self::recipe::Setting;
@@ -24,11 +28,14 @@ pub use self::shared::PlannedEvaluator;
 use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::source::DataSource;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::observer::Observer;
-use crate::pipeline::{Pipeline, Variables};
+use crate::pipeline::{Pipeline, STDIN, Variables};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
+
+/// More cells than this in one run are more likely a slip than a wish.
+const MOST_CELLS: usize = 10_000_000;
 
 /// Everything that a run needs; nothing in it can turn out to be wrong because of the pipeline file.
 #[derive(Debug)]
@@ -37,8 +44,8 @@ pub struct Plan {
     pub(crate) file: PathBuf,
     /// The file and what was laid over it, as JSON.
     pub(crate) resolved: serde_json::Value,
-    /// Kept as long as data may be read again that came from standard input.
-    pub(crate) _variables: Variables,
+    /// What stood for something else in paths; data that came from standard input is kept as long as this.
+    pub(crate) variables: Variables,
     pub(crate) name: String,
     pub(crate) seed: u64,
     /// What the user wanted of it; empty means all.
@@ -49,8 +56,21 @@ pub struct Plan {
     /// Of all evaluators, in their order.
     pub(crate) metrics: Vec<Metric>,
     pub(crate) tune: Option<PlannedTune>,
+    /// Whether cells run in processes of their own; `None` if the pipeline does not say.
+    pub(crate) isolate: Option<bool>,
+    /// How long a cell may take.
+    pub(crate) timeout: Option<Duration>,
     /// How many cells run at the same time.
     pub(crate) jobs: usize,
+}
+
+/// What a cell may use.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Shares {
+    /// How many cells run at the same time.
+    pub(crate) jobs: usize,
+    pub(crate) threads: usize,
+    pub(crate) memory: u64,
 }
 
 impl Pipeline {
@@ -65,17 +85,47 @@ impl Pipeline {
         observer: &Arc<dyn Observer>,
         cancel: &Cancel,
     ) -> Result<Arc<Plan>> {
-        let memory = resources.memory();
-        let factory = Factory::new(registry, &self.folder, observer, cancel, memory);
+        let factory = Factory::new(registry, &self.folder, observer, cancel, resources.memory());
         let mut checked = check::check(self, &factory)?;
         let data = load::load(self, &factory, &mut checked, resources.threads())?;
+        let mut plan = self.planned(factory, checked, data);
+        plan.check_size()?;
+        plan.divide(resources);
+        Ok(Arc::new(plan))
+    }
+
+    /// The plan of another process, with the data that it has read and the shares of a cell.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub(crate) fn plan_again(
+        &self,
+        registry: &Registry,
+        datasets: Vec<Dataset>,
+        shares: Shares,
+        observer: &Arc<dyn Observer>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Plan>> {
+        let factory = Factory::new(registry, &self.folder, observer, cancel, shares.memory);
+        let mut checked = check::check(self, &factory)?;
+        if !checked.problems.is_empty() {
+            return Err(Error::problems(checked.problems, &self.document.sources));
+        }
+        let data = load::handed_on(self, &mut checked, datasets);
+        let mut plan = self.planned(factory, checked, data);
+        plan.share(shares);
+        Ok(Arc::new(plan))
+    }
+
+    /// A plan in which cells have no shares yet.
+    fn planned(&self, factory: Factory, checked: Checked, data: Vec<PlannedData>) -> Plan {
         let tune = self.contents.tune.as_ref().zip(checked.metric).and_then(|(tune, metric)| {
             let data = data.iter().position(|data| data.name == tune.data.0)?;
             Some(PlannedTune { data, metric })
         });
-        let mut plan = Plan {
+        Plan {
             file: self.file.clone(),
-            _variables: self.variables.clone(),
+            variables: self.variables.clone(),
             resolved: self.document.root.to_json(&mut Vec::new()),
             name: self.contents.name.clone(),
             seed: self.contents.seed,
@@ -87,17 +137,17 @@ impl Pipeline {
                 evaluators: checked.evaluators,
                 memberships: self.contents.memberships,
                 threads: 1,
-                memory,
+                memory: factory.memory,
             },
             data,
             clusterers: checked.clusterers,
             metrics: checked.metrics,
             tune,
+            isolate: self.contents.isolate,
+            timeout: self.contents.timeout,
             jobs: 1,
             factory,
-        };
-        plan.divide(resources);
-        Ok(Arc::new(plan))
+        }
     }
 }
 
@@ -124,6 +174,17 @@ impl Plan {
         oracles
     }
 
+    /// The file and what was laid over it, for another process, which has another standard input.
+    pub(crate) fn resolved_elsewhere(&self) -> serde_json::Value {
+        let mut resolved = self.resolved.clone();
+        let file = self.variables.stdin().map(|file| file.display().to_string());
+        let tables = resolved.get_mut("data").and_then(serde_json::Value::as_array_mut);
+        for table in tables.into_iter().flatten().filter(|table| table["path"] == STDIN) {
+            table["path"] = file.clone().into();
+        }
+        resolved
+    }
+
     /// Whether a data set only settles grids.
     pub fn tunes(&self, data: &str) -> bool {
         self.data.iter().any(|known| known.tunes && known.name == data)
@@ -146,17 +207,42 @@ impl Plan {
         self.data.iter().filter(|data| !data.tunes).map(|data| (data.name.as_str(), size(data))).collect()
     }
 
+    /// Refuses more cells than anybody has computed.
+    fn check_size(&self) -> Result<()> {
+        let trials: usize = self.data.iter().map(|data| data.dataset.trials.len()).sum();
+        let variants: usize = self.clusterers.iter().map(|clusterer| clusterer.variants.len()).sum();
+        match trials.saturating_mul(variants) {
+            cells if cells > MOST_CELLS => Err(Error::request(format!(
+                "{trials} trials and {variants} methods are {cells} cells, more than {MOST_CELLS}: split them into several runs"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Gives every cell its share. Cells share what the data has left; more jobs than cells would only make the shares smaller.
     fn divide(&mut self, resources: &Resources) {
         let tested = cell::test_cells(self, &cell::assume_first(self)).len();
         let cells = cell::tuning_cells(self).len().max(tested);
-        self.jobs = resources.jobs().clamp(1, cells.max(1));
-        self.setting.threads = resources.threads_of_a_cell(self.jobs);
-        let numbers: usize =
-            self.data.iter().flat_map(|data| &data.dataset.trials).map(|trial| trial.embeddings.len()).sum();
-        let left = resources.memory().saturating_sub(4 * numbers as u64);
-        self.setting.memory = left / self.jobs as u64;
-        self.factory.memory = self.setting.memory;
+        let jobs = resources.jobs().clamp(1, cells.max(1));
+        let left = resources.memory().saturating_sub(self.data_bytes());
+        self.share(Shares { jobs, threads: resources.threads_of_a_cell(jobs), memory: left / jobs as u64 });
+    }
+
+    /// How much memory the embeddings take.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let trials = self.data.iter().flat_map(|data| &data.dataset.trials);
+        trials.map(|trial| size_of_val(&trial.embeddings[..]) as u64).sum()
+    }
+
+    fn share(&mut self, Shares { jobs, threads, memory }: Shares) {
+        self.jobs = jobs;
+        (self.setting.threads, self.setting.memory) = (threads, memory);
+        self.factory.memory = memory;
+    }
+
+    /// What a cell may use.
+    pub(crate) fn shares(&self) -> Shares {
+        Shares { jobs: self.jobs, threads: self.setting.threads, memory: self.setting.memory }
     }
 }
 

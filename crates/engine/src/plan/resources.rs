@@ -1,7 +1,9 @@
 //! What a run may use of the machine.
 
+use serde::{Deserialize, Serialize};
+
 /// What a run may use; what is not given is taken from the machine.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// How many cells may run at the same time; the number of cores if not given.
     pub jobs: Option<usize>,

@@ -1,7 +1,8 @@
 //! Making components.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use compflow_api::{Error, Instance, Kind, Result, Services};
 
@@ -25,6 +26,8 @@ pub(crate) struct Factory {
     pub(crate) cancel: Cancel,
     /// Bytes that a component may use.
     pub(crate) memory: u64,
+    /// The libraries of all components that were made, but for loaders: indices in the registry.
+    pub(crate) used: Arc<Mutex<BTreeSet<usize>>>,
 }
 
 /// A component that was made, and a key that changes whenever what it computes might.
@@ -49,6 +52,20 @@ impl Factory {
             observer: observer.clone(),
             cancel: cancel.clone(),
             memory,
+            used: Arc::default(),
+        }
+    }
+
+    /// Tells the observer that a component is called during something, until what is returned is dropped.
+    pub(crate) fn calling(&self, during: &str, kind: Kind, name: &str) -> Box<dyn Send> {
+        self.observer.calling(during, &self.full_name(kind, name))
+    }
+
+    /// A component and the file that it is from.
+    pub(crate) fn full_name(&self, kind: Kind, name: &str) -> String {
+        match self.registry.find(kind, name) {
+            Ok(entry) => format!("{kind} `{name}` of {}", self.registry.libraries[entry.library].path.display()),
+            Err(_) => format!("{kind} `{name}`"),
         }
     }
 
@@ -83,9 +100,14 @@ impl Factory {
             let error = Error::new(problem.text);
             problem.help.into_iter().fold(error, Error::help)
         })?;
+        if kind != Kind::Loader {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.library);
+        }
+        let _calling = self.calling("its creation", kind, name);
         let host = ComponentHost::new(self, about).inside(depth);
         let services = Services { host: &host, memory: self.memory, ..Services::none() };
         let instance = entry.component.create(params, &services)?;
+        host.check_inputs()?;
         let library = &self.registry.libraries[entry.library];
         let hash = library.hash().map_err(|error| Error::new(format!("{}: {error}", library.path.display())))?;
         let mut key = vec![hash.to_owned(), kind.to_string(), name.to_owned(), params.to_owned()];

@@ -1,23 +1,30 @@
 //! From a file to what it offers: all code that opens libraries, and all unsafe code of the engine.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use arrow_buffer::Buffer;
+use bytes::Bytes;
 use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
 use compflow_api::{ForeignLibrary, Problem, collect_problem, with_default_floats};
 use libloading::{Library, Symbol};
 
 use crate::error::{Error, Result};
 
-/// Opens a library by its absolute path and reads its descriptor. The library is never closed again: its
-/// components, and threads and destructors it may have left behind, need its code until the process ends.
+/// Opens a library, which is this file and has this absolute path, and reads its descriptor. The library is never closed again:
+/// its components, and threads and destructors it may have left behind, need its code until the process ends.
 ///
 /// # Errors
 /// Why it is not used, naming versions where they matter; the caller names the file.
-pub fn open(path: &Path) -> Result<ForeignLibrary> {
+pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
     // Constructors may change how the processor rounds, as those of a library built with -ffast-math do.
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
-    let library = with_default_floats(|| unsafe { Library::new(path) })
+    let library = with_default_floats(|| unsafe { Library::new(lasting_name(path, file)) })
+        // Libraries beside it are found by the folder that is in its path.
+        // SAFETY: as above.
+        .or_else(|_| with_default_floats(|| unsafe { Library::new(path) }))
         .map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
     // It must stay loaded even if it is refused below: its constructors have run.
     let library: &'static Library = Box::leak(Box::new(library));
@@ -41,6 +48,21 @@ pub fn open(path: &Path) -> Result<ForeignLibrary> {
     }
     // SAFETY: as above.
     unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
+}
+
+/// A name of an open file that leads to it whatever becomes of its own, where there are such names. The file stays open: what
+/// has the same name as something loaded before is taken for that.
+#[cfg(target_os = "linux")]
+fn lasting_name(_path: &Path, file: File) -> PathBuf {
+    use std::os::fd::IntoRawFd;
+    // By number and not as `self`, so that a debugger finds it, too.
+    format!("/proc/{}/fd/{}", std::process::id(), file.into_raw_fd()).into()
+}
+
+/// Elsewhere there are none.
+#[cfg(not(target_os = "linux"))]
+fn lasting_name(path: &Path, _file: File) -> PathBuf {
+    path.to_owned()
 }
 
 fn refused(reason: String) -> Error {
@@ -76,6 +98,41 @@ fn cause(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
+/// The content of a file that nobody writes to any more, without reading it; nobody can write to what is returned either.
+///
+/// # Errors
+/// If it cannot be mapped.
+pub(crate) fn map(file: &File) -> io::Result<Buffer> {
+    // SAFETY: the file has no name, and the process that has made it is done with it: nobody changes or shortens it.
+    let mapped = unsafe { memmap2::Mmap::map(file) }?;
+    Ok(Buffer::from(Bytes::from_owner(mapped)))
+}
+
+/// Calls a function when the process crashes, on the thread that does, before it ends as it would have. The function must
+/// keep to what handlers of signals may do.
+#[cfg(unix)]
+pub fn on_crash(handler: extern "C" fn(libc::c_int)) {
+    for signal in [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV] {
+        // SAFETY: an action of zeros is one without flags, and all of its fields that matter are set; the handler is a
+        // function of the signature that is called without `SA_SIGINFO`.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as libc::sighandler_t;
+            // On a stack of its own, as the thread's may be full; once, so that the same signal then ends the process.
+            action.sa_flags = libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Calls a function when somebody ends the process by `exit`.
+#[cfg(unix)]
+pub fn on_exit(handler: extern "C" fn()) {
+    // SAFETY: the function lives as long as the process.
+    unsafe { libc::atexit(handler) };
+}
+
 /// Bytes that all libraries and the host have allocated and not freed, where the allocator counts them: a sanitizer's if
 /// one stands in, or glibc's.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -97,6 +154,13 @@ pub fn allocated() -> Option<usize> {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn allocated() -> Option<usize> {
     None
+}
+
+/// Who runs this program, as a number.
+#[cfg(unix)]
+pub(super) fn user() -> u32 {
+    // SAFETY: it only reads a number of the process, and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 pub(crate) mod factory;
 pub mod library;
 mod registry;
+mod scan;
 pub(crate) mod services;
 pub mod trust;
 
-pub use self::registry::{Entry, LibraryFile, Registry, State};
+pub use self::registry::{Entry, Known, LibraryFile, Registry, State};
+pub use self::scan::{Answer, DescribedComponent, Description, Scan, answer};

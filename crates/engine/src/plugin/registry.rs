@@ -1,16 +1,18 @@
 //! Which components there are: the libraries on the search path, opened once.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 
+use super::scan::{Answer, Description, Scan};
 use super::{library, trust};
 use crate::cancel::Cancel;
 use crate::causes::Cause;
 use crate::error::{Error, Result};
-use crate::files::{hash_file, plain};
+use crate::files::{hash_file, hash_of, plain};
 use crate::pipeline::Pins;
 use crate::pipeline::pins::PREFIX;
 use crate::problem::Problem;
@@ -29,14 +31,35 @@ pub struct LibraryFile {
 #[derive(Debug)]
 pub enum State {
     /// Its components can be used.
-    Loaded(ForeignLibrary),
+    Known(Known),
     /// It is not used; the reason continues a sentence that begins with the file.
     Refused(String),
     /// A library of the same file name came earlier on the search path.
     Shadowed(PathBuf),
 }
 
+/// A library that is known, and opened once somebody needs it.
+#[derive(Debug)]
+pub struct Known {
+    /// What it offers.
+    pub description: Description,
+    opened: OnceLock<Result<ForeignLibrary>>,
+}
+
+impl Known {
+    /// One that is open.
+    fn open(library: ForeignLibrary) -> Self {
+        Self { description: Description::from(&library), opened: OnceLock::from(Ok(library)) }
+    }
+}
+
 impl LibraryFile {
+    /// The library, opened if it is not; `None` if it is not used.
+    fn opened(&self) -> Option<Result<&ForeignLibrary, &Error>> {
+        let State::Known(known) = &self.state else { return None };
+        Some(known.opened.get_or_init(|| self.open()).as_ref())
+    }
+
     /// Hash of the file's content: of a library that was opened, what it was before.
     ///
     /// # Errors
@@ -46,17 +69,29 @@ impl LibraryFile {
         self.hash.get_or_init(|| hash(&self.path)).as_deref()
     }
 
-    /// Opens it, if it may be.
-    fn open(&self, pins: &Pins) -> Result<ForeignLibrary> {
-        if let Some(reason) = trust::writable_by_anyone(&self.path) {
-            return Err(Error::Library(reason));
+    /// Its hash, if it may be opened.
+    fn may_open(&self, pins: &Pins) -> Result<&str> {
+        if let Some(reason) = trust::refusal(&self.path) {
+            return Err(Error::Library(format!("is not loaded: {reason}")));
         }
-        let hash = format!("{PREFIX}{}", self.hash().map_err(Clone::clone)?);
+        let content = self.hash().map_err(Clone::clone)?;
+        let hash = format!("{PREFIX}{content}");
         let pin = trust::stem(&self.path).and_then(|name| pins.get(name));
         if let Some(pin) = pin.filter(|pin| **pin != hash) {
             return Err(Error::Library(format!("is not loaded: the pipeline requires {pin}, and it is {hash}")));
         }
-        library::open(&self.path)
+        Ok(content)
+    }
+
+    /// Opens it. What was hashed is what is opened: the name may lead to another file by now.
+    fn open(&self) -> Result<ForeignLibrary> {
+        let unreadable = |error: std::io::Error| Error::Library(plain(&error));
+        let file = File::open(&self.path).map_err(unreadable)?;
+        let content = hash_of(&file, &Cancel::new()).map_err(unreadable)?;
+        if content != self.hash().map_err(Clone::clone)? {
+            return Err(Error::Library("has changed since it was looked at; run again".to_owned()));
+        }
+        library::open(&self.path, file)
     }
 }
 
@@ -69,15 +104,48 @@ pub struct Entry {
     pub library: usize,
 }
 
-/// Components by kind and name.
-type Components = BTreeMap<(Kind, String), Vec<Entry>>;
+/// By kind and name of components, the libraries that have one: indices in [`Registry::libraries`].
+type Components = BTreeMap<(Kind, String), Vec<usize>>;
 
-/// Adds the components of a library, which is the one at this index.
-fn list(library: &ForeignLibrary, at: usize, components: &mut Components) {
-    for component in &library.components {
-        let key = (component.kind, component.name.to_owned());
-        components.entry(key).or_default().push(Entry { component: *component, library: at });
+/// What libraries offer that may be opened; `None` for others.
+fn look_into(libraries: &[LibraryFile], may_open: &[Option<&str>], scan: &Scan) -> Vec<Option<Answer>> {
+    let mut found: Vec<Option<Answer>> = may_open.iter().map(|hash| scan.recall((*hash)?).map(Ok)).collect();
+    let unknown: Vec<usize> =
+        (0..libraries.len()).filter(|at| may_open[*at].is_some() && found[*at].is_none()).collect();
+    let paths: Vec<&Path> = unknown.iter().map(|at| libraries[*at].path.as_path()).collect();
+    for (at, answer) in unknown.into_iter().zip(scan.look_into(&paths)) {
+        // What cannot be used may depend on other things than its content.
+        if let (Some(hash), Ok(description)) = (may_open[at], &answer) {
+            scan.keep(hash, description);
+        }
+        found[at] = Some(answer);
     }
+    found
+}
+
+/// What becomes of libraries; `None` of those of which it is known.
+fn states(libraries: &[LibraryFile], pins: &Pins, scan: Option<&Scan>) -> Vec<Option<State>> {
+    let refused = |reason: String| Some(State::Refused(reason));
+    let may_open = libraries.iter().map(|file| match file.state {
+        State::Shadowed(_) => None,
+        _ => Some(file.may_open(pins)),
+    });
+    let may_open: Vec<Option<Result<&str>>> = may_open.collect();
+    let hashes: Vec<Option<&str>> = may_open.iter().map(|may| may.as_ref()?.as_ref().ok().copied()).collect();
+    let mut found = scan.map(|scan| look_into(libraries, &hashes, scan).into_iter());
+    let state = |(file, may): (&LibraryFile, Option<Result<&str>>)| {
+        let answer = found.as_mut().and_then(Iterator::next).flatten();
+        match (may?, answer) {
+            (Err(error), _) => refused(error.to_string()),
+            (Ok(_), Some(Err(reason))) => refused(reason),
+            (Ok(_), Some(Ok(description))) => Some(State::Known(Known { description, opened: OnceLock::new() })),
+            (Ok(_), None) => match file.open() {
+                Ok(library) => Some(State::Known(Known::open(library))),
+                Err(error) => refused(error.to_string()),
+            },
+        }
+    };
+    libraries.iter().zip(may_open).map(state).collect()
 }
 
 /// Every library found, and every component in them. Clones share them.
@@ -99,19 +167,19 @@ impl Registry {
 
     /// Likewise, but a library that is pinned to another content is refused, before any of its code could run.
     pub fn scan_pinned(folders: &[PathBuf], pins: &Pins) -> Self {
-        Self::scan_beside(Vec::new(), folders, pins)
+        Self::scan_beside(Vec::new(), folders, pins, None)
     }
 
     /// Likewise, beside components that the program itself has: a library that is no file.
-    pub fn scan_beside(own: Vec<ForeignLibrary>, folders: &[PathBuf], pins: &Pins) -> Self {
+    /// With a `scan`, libraries are opened once they are needed.
+    pub fn scan_beside(own: Vec<ForeignLibrary>, folders: &[PathBuf], pins: &Pins, scan: Option<&Scan>) -> Self {
         let mut libraries: Vec<LibraryFile> = Vec::new();
-        let mut components = Components::new();
         for library in own {
-            list(&library, libraries.len(), &mut components);
             let hash = OnceLock::from(Ok(format!("{} {}", library.name, library.version)));
             let path = PathBuf::from(&library.name);
-            libraries.push(LibraryFile { path, state: State::Loaded(library), hash });
+            libraries.push(LibraryFile { path, state: State::Known(Known::open(library)), hash });
         }
+        let own = libraries.len();
         let mut names: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
         for folder in folders {
             let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -123,16 +191,25 @@ impl Registry {
             files.sort();
             for path in files {
                 let name = path.file_name().unwrap_or_default().to_owned();
-                let mut file = LibraryFile { path, state: State::Refused(String::new()), hash: OnceLock::new() };
-                file.state = match names.get(&name) {
+                let state = match names.get(&name) {
                     Some(first) => State::Shadowed(first.clone()),
-                    None => file.open(pins).map_or_else(|error| State::Refused(error.to_string()), State::Loaded),
+                    None => State::Refused(String::new()),
                 };
-                names.entry(name).or_insert_with(|| file.path.clone());
-                if let State::Loaded(library) = &file.state {
-                    list(library, libraries.len(), &mut components);
-                }
-                libraries.push(file);
+                names.entry(name).or_insert_with(|| path.clone());
+                libraries.push(LibraryFile { path, state, hash: OnceLock::new() });
+            }
+        }
+        let states = states(&libraries[own..], pins, scan);
+        for (file, state) in libraries[own..].iter_mut().zip(states) {
+            if let Some(state) = state {
+                file.state = state;
+            }
+        }
+        let mut components = Components::new();
+        for (at, file) in libraries.iter().enumerate() {
+            let State::Known(Known { description, .. }) = &file.state else { continue };
+            for component in &description.components {
+                components.entry((component.kind, component.name.clone())).or_default().push(at);
             }
         }
         Self { folders: folders.into(), libraries: libraries.into(), components: components.into() }
@@ -144,9 +221,34 @@ impl Registry {
         other.is_some_and(|other| matches!((file.hash(), other.hash()), (Ok(a), Ok(b)) if a == b))
     }
 
-    /// All components, by kind and name.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.components.values().flatten()
+    /// Whether there are no components at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.components.is_empty()
+    }
+
+    /// All components, by kind and name. Opens all libraries.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        let entry = |kind: Kind, name: &str, at: usize| self.entry(kind, name, at).ok();
+        self.components
+            .iter()
+            .flat_map(move |((kind, name), at)| at.iter().filter_map(move |at| entry(*kind, name, *at)))
+    }
+
+    /// The component of a library, which is opened if it is not.
+    fn entry(&self, kind: Kind, name: &str, at: usize) -> Result<Entry, Problem> {
+        let file = &self.libraries[at];
+        let unusable = |reason: String| {
+            Problem::without_place(Cause::NoComponent, format!("{} {reason}", file.path.display()))
+        };
+        let library = match file.opened() {
+            Some(Ok(library)) => library,
+            Some(Err(error)) => return Err(unusable(error.to_string())),
+            None => return Err(unusable("is not used".to_owned())),
+        };
+        let component =
+            library.components.iter().find(|component| (component.kind, component.name) == (kind, name));
+        let gone = || unusable(format!("no longer offers the {kind} `{name}`"));
+        Ok(Entry { component: *component.ok_or_else(gone)?, library: at })
     }
 
     /// The names of all components of a kind.
@@ -156,7 +258,11 @@ impl Registry {
 
     /// The name of the library that an entry is from: `cap` for `libcompflow_cap.so`.
     pub fn library_of(&self, entry: &Entry) -> &str {
-        trust::stem(&self.libraries[entry.library].path).unwrap_or_default()
+        self.stem(entry.library)
+    }
+
+    fn stem(&self, at: usize) -> &str {
+        trust::stem(&self.libraries[at].path).unwrap_or_default()
     }
 
     /// The component of that kind and name; `library:name` is that of a certain library.
@@ -165,11 +271,12 @@ impl Registry {
     /// A problem, still without a place, that says what there is instead.
     pub fn find(&self, kind: Kind, name: &str) -> Result<Entry, Problem> {
         if let Some((library, component)) = name.split_once(':') {
-            let entries = self.components.get(&(kind, component.to_owned())).into_iter().flatten();
-            let found = entries.clone().find(|entry| self.library_of(entry) == library);
-            return found.copied().ok_or_else(|| {
-                let known: Vec<String> =
-                    entries.map(|entry| format!("{}:{component}", self.library_of(entry))).collect();
+            let all = self.components.get(&(kind, component.to_owned())).into_iter().flatten();
+            if let Some(at) = all.clone().find(|at| self.stem(**at) == library) {
+                return self.entry(kind, component, *at);
+            }
+            return Err({
+                let known: Vec<String> = all.map(|at| format!("{}:{component}", self.stem(*at))).collect();
                 let stems = || self.libraries.iter().filter_map(|file| trust::stem(&file.path));
                 match known.is_empty() {
                     true if !stems().any(|stem| stem == library) => Problem::without_place(
@@ -186,12 +293,11 @@ impl Registry {
             });
         }
         match self.components.get(&(kind, name.to_owned())).map(Vec::as_slice) {
-            Some([entry]) => Ok(*entry),
-            Some(entries) => {
-                let names: Vec<String> =
-                    entries.iter().map(|entry| format!("`{}:{name}`", self.library_of(entry))).collect();
+            Some([at]) => self.entry(kind, name, *at),
+            Some(all) => {
+                let names: Vec<String> = all.iter().map(|at| format!("`{}:{name}`", self.stem(*at))).collect();
                 let files: Vec<String> =
-                    entries.iter().map(|entry| self.libraries[entry.library].path.display().to_string()).collect();
+                    all.iter().map(|at| self.libraries[*at].path.display().to_string()).collect();
                 Err(Problem::without_place(
                     Cause::NoComponent,
                     format!("{kind} `{name}` is offered by more than one library: {}", files.join(" and ")),
@@ -210,7 +316,7 @@ impl Registry {
             .flat_map(|file| {
                 let reasons: Vec<String> = match &file.state {
                     State::Refused(reason) => vec![reason.clone()],
-                    State::Loaded(library) => library.refused.iter().map(ToString::to_string).collect(),
+                    State::Known(known) => known.description.refused.clone(),
                     State::Shadowed(_) => Vec::new(),
                 };
                 reasons.into_iter().map(|reason| format!("{} {reason}", file.path.display()))

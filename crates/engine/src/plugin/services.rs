@@ -1,7 +1,7 @@
 //! What answers a component during one piece of work: the engine's side of the service table.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use compflow_api::{Error, Host, Instance, Kind, Level, Result};
@@ -10,15 +10,49 @@ use super::factory::Factory;
 use crate::files::{display, plain};
 use crate::observer::Progress;
 
+/// How many lines a component may log during one piece of work.
+const MOST_LINES: u64 = 100;
+
+/// The lines that a component logs during one piece of work.
+struct Lines<'a> {
+    factory: &'a Factory,
+    about: &'a str,
+    count: AtomicU64,
+}
+
+impl Lines<'_> {
+    /// Whether another one is one too many.
+    fn is_flood(&self) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed) >= MOST_LINES
+    }
+
+    /// How many were left out, if so.
+    fn left_out(&self) -> Option<String> {
+        let more = self.count.load(Ordering::Relaxed).saturating_sub(MOST_LINES);
+        (more > 0).then(|| format!("{more} further lines of its log were left out"))
+    }
+}
+
+impl Drop for Lines<'_> {
+    fn drop(&mut self) {
+        if let Some(text) = self.left_out() {
+            self.factory.observer.log(Level::Warn, self.about, &text);
+        }
+    }
+}
+
 /// Answers one component during one piece of work.
 pub(crate) struct ComponentHost<'a> {
     factory: &'a Factory,
     /// How the work is called in messages.
     about: &'a str,
+    lines: Lines<'a>,
     /// Who is told about progress.
     progress: Option<Box<dyn Progress>>,
     /// Hashes of what the component asked for: files and other components.
     dependencies: Mutex<Vec<String>>,
+    /// The files among them.
+    inputs: Mutex<Vec<PathBuf>>,
     /// Warnings so far, which are kept with the result.
     warnings: Mutex<Vec<String>>,
     /// How many components the one is inside of.
@@ -32,8 +66,10 @@ impl<'a> ComponentHost<'a> {
         Self {
             factory,
             about,
+            lines: Lines { factory, about, count: AtomicU64::new(0) },
             progress: None,
             dependencies: Mutex::default(),
+            inputs: Mutex::default(),
             warnings: Mutex::default(),
             depth: 0,
             sealed: false,
@@ -63,9 +99,26 @@ impl<'a> ComponentHost<'a> {
         self.dependencies.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Makes sure that the component has read what was hashed, once it has read it.
+    ///
+    /// # Errors
+    /// Naming the file that somebody has written to meanwhile.
+    pub(super) fn check_inputs(&self) -> Result<()> {
+        for path in self.inputs.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            match self.factory.inputs.is_unchanged(path, &self.factory.cancel) {
+                Ok(true) => {}
+                _ if self.factory.cancel.requested() => return Err(Error::Cancelled),
+                _ => return Err(Error::data(format!("{} has changed since it was read first", display(path)))),
+            }
+        }
+        Ok(())
+    }
+
     /// What the component warned of.
     pub(crate) fn into_warnings(self) -> Vec<String> {
-        self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let mut warnings = self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        warnings.extend(self.lines.left_out());
+        warnings
     }
 
     fn may_depend(&self) -> Result<()> {
@@ -85,6 +138,9 @@ impl<'a> ComponentHost<'a> {
 
 impl Host for ComponentHost<'_> {
     fn log(&self, level: Level, text: &str) {
+        if self.lines.is_flood() {
+            return;
+        }
         if level == Level::Warn {
             self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
         }
@@ -115,6 +171,7 @@ impl Host for ComponentHost<'_> {
             .hash(&absolute, &self.factory.cancel)
             .map_err(|error| Error::data(format!("{}: {}", display(&absolute), plain(&error))))?;
         self.depends_on(hash);
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(absolute.clone());
         Ok(absolute)
     }
 

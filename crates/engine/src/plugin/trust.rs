@@ -2,28 +2,22 @@
 
 use std::path::Path;
 
-/// Why a library must not be loaded, if so: another user could have put anything into it.
-///
-/// Both the folder that was searched and the one that a link leads to count.
-pub fn writable_by_anyone(library: &Path) -> Option<String> {
-    let real = library.canonicalize().ok()?;
-    if is_writable(&real) {
-        return Some(format!("is not loaded: anyone may write to it; chmod o-w {}", real.display()));
-    }
-    let folder = [library.parent(), real.parent()].into_iter().flatten().find(|folder| is_writable(folder))?;
-    Some(format!("is not loaded: anyone may write to its folder; chmod o-w {}", folder.display()))
-}
-
 #[cfg(unix)]
-fn is_writable(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    path.metadata().is_ok_and(|metadata| metadata.mode() & 0o002 != 0)
+mod unix;
+
+/// Why a library, or the libraries of a folder, must not be loaded, if so; continues a sentence that begins with its name.
+///
+/// Somebody else could have put anything into a file, and into every folder and every link on the way to it, that is not the
+/// user's or root's, or that others may write to. Whoever could replace the running program anyway is not somebody else.
+#[cfg(unix)]
+pub fn refusal(path: &Path) -> Option<String> {
+    unix::Trusted::of_this_program().refusal(path)
 }
 
 /// Elsewhere the system's own access lists decide.
 #[cfg(not(unix))]
-fn is_writable(_path: &Path) -> bool {
-    false
+pub fn refusal(_path: &Path) -> Option<String> {
+    None
 }
 
 /// The name of a library file in a pin.

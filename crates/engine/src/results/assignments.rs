@@ -24,11 +24,13 @@ pub struct TrialAssignments {
     pub names: BTreeMap<u32, String>,
 }
 
+/// Rows that follow one another and are of one cell: data, trial, clusterer.
+type CellRows = (String, u32, String, Range<usize>);
+
 /// The table, opened once for many trials.
 pub struct AssignmentTable {
     table: Table,
-    /// Rows that follow one another and are of one cell: data, trial, clusterer.
-    cells: Vec<(String, u32, String, Range<usize>)>,
+    cells: Vec<CellRows>,
 }
 
 impl Results {
@@ -52,10 +54,10 @@ impl Results {
     }
 }
 
-fn cells(frame: &DataFrame) -> PolarsResult<Vec<(String, u32, String, Range<usize>)>> {
+fn cells(frame: &DataFrame) -> PolarsResult<Vec<CellRows>> {
     let (data, trials) = (frame.column("data")?.str()?, frame.column("trial")?.u32()?);
     let clusterers = frame.column("clusterer")?.str()?;
-    let mut cells: Vec<(String, u32, String, Range<usize>)> = Vec::new();
+    let mut cells: Vec<CellRows> = Vec::new();
     let rows = data.iter().zip(trials.iter()).zip(clusterers.iter()).enumerate();
     for (row, ((data, trial), clusterer)) in rows {
         let (Some(data), Some(trial), Some(clusterer)) = (data, trial, clusterer) else { continue };

@@ -11,7 +11,7 @@ use crate::files::plain;
 use crate::plan::Plan;
 use crate::plan::cell::Chosen;
 use crate::plan::resources::cores;
-use crate::plugin::State;
+use crate::plugin::{Known, State};
 use crate::run::generation::{RECORD, Tables, place};
 use crate::run::heartbeat::now;
 use crate::run::row::Row;
@@ -151,10 +151,10 @@ impl RunRecord {
     /// Of a run that starts now.
     pub(crate) fn new(plan: &Plan, strict: bool) -> Self {
         let libraries = plan.factory.registry.libraries.iter().filter_map(|file| match &file.state {
-            State::Loaded(library) => Some(LibraryRecord {
+            State::Known(Known { description, .. }) => Some(LibraryRecord {
                 path: file.path.display().to_string(),
-                name: library.name.clone(),
-                version: library.version.clone(),
+                name: description.name.clone(),
+                version: description.version.clone(),
                 blake3: file.hash().unwrap_or_default().to_owned(),
             }),
             _ => None,

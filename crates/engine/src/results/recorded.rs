@@ -1,7 +1,6 @@
 //! The data of an earlier run, read again: the tables hold what was found, not what it was found in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use compflow_api::{Embeddings, Evaluation, Flags, ForeignComposer, Kind, Level, Rows, Sets, Space};
@@ -15,7 +14,7 @@ use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::observer::Observer;
-use crate::pipeline::{Named, Pipeline, Variables};
+use crate::pipeline::{Named, Pins, Pipeline, Variables};
 use crate::plan::checker::Checker;
 use crate::plan::compose::compose_sets;
 use crate::plan::resources::{cores, memory_budget};
@@ -70,16 +69,16 @@ impl Trivial {
 pub type Means = BTreeMap<String, f64>;
 
 impl<'r> RecordedRun<'r> {
-    /// Finds the components of a recorded run in the libraries of these folders.
+    /// Finds the components of a recorded run in libraries.
     pub fn new(
         record: &'r RunRecord,
-        folders: &[PathBuf],
+        libraries: impl FnOnce(&Pins) -> Registry,
         variables: Variables,
         observer: &Arc<dyn Observer>,
         cancel: &Cancel,
     ) -> Self {
         let pipeline = Pipeline::recorded(&record.pipeline, &record.name, &record.folder, variables);
-        let registry = Registry::scan_pinned(folders, &pipeline.pins());
+        let registry = libraries(&pipeline.pins());
         let factory = Factory::new(&registry, &record.folder, observer, cancel, memory_budget());
         Self { record, factory, pipeline }
     }

@@ -16,16 +16,19 @@ use crate::run::cache::Cache;
 use crate::run::execute::{Computed, Shared, compute_all};
 use crate::run::folder::{ResultsFolder, unwritable};
 use crate::run::generation::{Generation, RECORD, place};
+use crate::run::isolate::{Isolation, Workers};
 use crate::run::memory::Sampler;
 use crate::run::row::Row;
 
 /// How to run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// Computes everything again, whatever is kept.
     pub fresh: bool,
     /// A method that did not converge has failed.
     pub strict: bool,
+    /// How cells can be run in processes of their own; never, if not given.
+    pub isolation: Option<Isolation>,
 }
 
 /// What a run leaves in memory.
@@ -75,6 +78,8 @@ impl Plan {
     ) -> Result<Finished> {
         let folder = ResultsFolder::open(out, &self.name)?;
         let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
+        let how = (options.fresh, options.strict);
+        let workers = Workers::wanted(self, options.isolation.as_ref(), out, how, &**observer)?;
         let mut record = RunRecord::new(self, options.strict);
         if !place(out, RECORD).exists() {
             // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.
@@ -87,6 +92,7 @@ impl Plan {
             sampler: Sampler::start(),
             fresh: options.fresh,
             strict: options.strict,
+            workers,
         }));
         record.finish(self, &rows, &chosen, interrupted);
         let summary = summarize(self, &rows);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use compflow_api::{Clustering, Column as Extra, Densities};
 use polars::prelude::*;
@@ -12,7 +14,8 @@ use super::names;
 use super::summary::Summary;
 use crate::data::Ids;
 use crate::error::{Error, Result};
-use crate::files::{Output, plain};
+use crate::files::{Output, display, plain};
+use crate::parallel;
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::run::generation::Generation;
@@ -54,11 +57,13 @@ pub(super) fn write(
         Ok((name.to_owned(), hash.map_err(|error| unwritable(folder, &format!("{name}.parquet"), &error))?))
     };
     // One takes as long as all others together, and all wait for the disk.
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = tables.into_iter().map(|table| scope.spawn(|| write(table))).collect();
+    let tables: Vec<Mutex<Option<_>>> = tables.into_iter().map(|table| Mutex::new(Some(table))).collect();
+    let written = parallel::map(tables.len(), tables.len(), |at| {
+        let table = tables[at].lock().unwrap_or_else(PoisonError::into_inner).take();
         let panicked = |_| Err(Error::run("compflow itself panicked while it wrote a table; please report this"));
-        writers.into_iter().map(|writer| writer.join().unwrap_or_else(panicked)).collect()
-    })
+        catch_unwind(AssertUnwindSafe(|| table.map(&write).transpose())).unwrap_or_else(panicked)
+    })?;
+    Ok(written.into_iter().flatten().collect())
 }
 
 /// Makes a table and writes it.
@@ -88,7 +93,7 @@ fn write_parts(file: &mut Output<'_>, parts: impl Iterator<Item = PolarsResult<D
 pub(super) fn unwritable(folder: &Path, name: &str, error: &std::io::Error) -> Error {
     Error::run(format!(
         "{}: {name} cannot be written: {}; finished cells are kept, run again to continue",
-        folder.display(),
+        display(folder),
         plain(error)
     ))
 }

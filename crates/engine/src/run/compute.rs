@@ -20,6 +20,7 @@ use super::selection::select;
 use crate::data::source::Streamed;
 use crate::files::plain;
 use crate::plan::cell::Cell;
+use crate::plan::recipe::Recipe;
 use crate::plan::shared::Shared;
 use crate::plan::{Plan, PlannedData};
 use crate::plugin::factory::Factory;
@@ -43,6 +44,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     let Job { plan, factory, cache, .. } = *job;
     let observer = &*factory.observer;
     let about = cell.about(plan);
+    let _calling = factory.observer.calling(&about, &components(job, cell));
     let (cell, selection) = match select(job, cell) {
         Ok(settled) => settled,
         Err(Error::Cancelled) => return Row::unfinished(cell),
@@ -109,6 +111,16 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     }
     row.outcome = Some(outcome);
     row
+}
+
+/// What computes a cell before it is scored, and the files that it is from.
+fn components(job: &Job<'_>, cell: Cell) -> String {
+    let full_name = |recipe: &Recipe| job.factory.full_name(recipe.kind, &recipe.name);
+    let clusterer = full_name(&cell.setup(job.plan).recipe);
+    match &job.plan.setting.composer {
+        Some(composer) => format!("{clusterer}, with {}", full_name(&composer.recipe)),
+        None => clusterer,
+    }
 }
 
 /// Clusters a trial.

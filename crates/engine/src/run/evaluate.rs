@@ -21,6 +21,7 @@ pub(crate) fn evaluate(
 ) -> Result<Vec<(String, f64)>> {
     let host = ComponentHost::sealed(factory, about);
     let services = Services { host: &host, memory: factory.memory, ..Services::none() };
+    let _calling = factory.calling(about, evaluator.shared.recipe.kind, &evaluator.shared.recipe.name);
     let instance = evaluator.shared.get(factory)?;
     let values =
         instance.score(&evaluator.metrics, evaluation, &services).inspect_err(|_| evaluator.shared.discard())?;

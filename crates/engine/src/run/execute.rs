@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::cache::Cache;
 use super::compute::{Job, compute};
 use super::estimate::Estimate;
+use super::isolate::{Hand, Workers};
 use super::memory::Sampler;
 use super::recall::{note_failure, recall};
 use super::row::Row;
@@ -20,7 +21,7 @@ use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
 use crate::plugin::factory::Factory;
 
 /// How long cells may take to notice that the end was requested before the run ends without them.
-const GRACE: Duration = Duration::from_millis(700);
+pub(super) const GRACE: Duration = Duration::from_millis(700);
 
 /// What the threads of a run share; one that is left behind may use it to the end of the process.
 #[derive(Debug)]
@@ -34,11 +35,13 @@ pub(crate) struct Shared {
     pub(crate) fresh: bool,
     /// Whether a method that did not converge has failed.
     pub(crate) strict: bool,
+    /// If cells run in processes of their own.
+    pub(crate) workers: Option<Workers>,
 }
 
 impl Shared {
     fn job(&self) -> Job<'_> {
-        let Self { plan, factory, cache, sampler, fresh, strict } = self;
+        let Self { plan, factory, cache, sampler, fresh, strict, .. } = self;
         Job { plan, factory, cache, sampler, fresh: *fresh, strict: *strict }
     }
 }
@@ -147,6 +150,14 @@ fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
     rows
 }
 
+/// What becomes of a cell in this process. A panic of our own is an error like another.
+pub(super) fn attempt(shared: &Shared, cell: Cell) -> Row {
+    catch_unwind(AssertUnwindSafe(|| compute(&shared.job(), cell))).unwrap_or_else(|_| Row {
+        error: Some("compflow itself panicked; please report this".to_owned()),
+        ..Row::unfinished(cell)
+    })
+}
+
 /// Runs cells on as many threads as the plan has jobs. Ends soon after the end was requested, even if a component does not
 /// look at the flag: its thread is left behind.
 pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Watch) {
@@ -154,24 +165,30 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
     let cells: Arc<[Cell]> = cells.into();
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
-    for _ in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
+    for started in 0..shared.plan.jobs.clamp(1, cells.len().max(1)) {
         let (shared, cells, next, sender) = (shared.clone(), cells.clone(), next.clone(), sender.clone());
-        std::thread::spawn(move || {
+        let work = move || {
+            let mut hand = shared.workers.as_ref().map(Hand::new);
             while !shared.factory.cancel.requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(cell) = cells.get(at) else { break };
-                // After a panic of our own this thread goes on with the next cell.
-                let row = catch_unwind(AssertUnwindSafe(|| compute(&shared.job(), *cell)));
-                let row = row.unwrap_or_else(|_| Row {
-                    error: Some("compflow itself panicked; please report this".to_owned()),
-                    ..Row::unfinished(*cell)
-                });
+                let row = match &mut hand {
+                    Some(hand) => hand.compute(&shared, *cell),
+                    None => attempt(&shared, *cell),
+                };
                 note_failure(&shared.plan, &shared.cache, *cell, &row);
                 if sender.send((at, row)).is_err() {
                     break;
                 }
             }
-        });
+        };
+        // Those that the system does grant do the work of all; without any, this one does.
+        if std::thread::Builder::new().spawn(work.clone()).is_err() {
+            if started == 0 {
+                work();
+            }
+            break;
+        }
     }
     drop(sender);
     let mut deadline = None;

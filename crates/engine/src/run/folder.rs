@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::generation::{RECORD, is_passing, place, sweep};
 use crate::error::{Error, Result};
-use crate::files::plain;
+use crate::files::{display, plain};
 
 /// The folder inside, with finished cells.
 pub(super) const CELLS: &str = "cells";
@@ -33,7 +33,7 @@ impl ResultsFolder {
         let lock = open_lock(&folder.join(".lock")).map_err(|error| unwritable(folder, &error))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::request(format!("{} is in use by another run of compflow", folder.display())));
+                return Err(Error::request(format!("{} is in use by another run of compflow", display(folder))));
             }
             // A file system without locks: better to run unprotected than not at all.
             Ok(()) | Err(TryLockError::Error(_)) => {}
@@ -67,7 +67,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If it holds something else, or cannot be made.
 pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
-    let about = |text: String| Error::request(format!("{} {text}", folder.display()));
+    let about = |text: String| Error::request(format!("{} {text}", display(folder)));
     let record = std::fs::read(place(folder, RECORD)).ok();
     let earlier: serde_json::Value =
         record.iter().find_map(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
@@ -101,5 +101,5 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
 
 /// Why nothing can be written to a folder.
 pub(crate) fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
-    Error::run(format!("cannot write to {}: {}", folder.display(), plain(error)))
+    Error::run(format!("cannot write to {}: {}", display(folder), plain(error)))
 }

@@ -56,7 +56,7 @@ impl Manifest {
             (0..options).map(|option| Cell { option, ..*cell }.key(plan)).collect()
         };
         let libraries = plan.factory.registry.libraries.iter().filter_map(|file| match &file.state {
-            State::Loaded(_) => Some((trust::stem(&file.path)?.to_owned(), file.hash().ok()?.to_owned())),
+            State::Known(_) => Some((trust::stem(&file.path)?.to_owned(), file.hash().ok()?.to_owned())),
             _ => None,
         });
         let data = plan.data.iter().map(|data| (data.name.clone(), data.dataset.content.clone()));

@@ -24,7 +24,8 @@ impl Sampler {
         let peaks = Arc::new(Peaks::default());
         let (running, stopped) = channel::<()>();
         let shared = peaks.clone();
-        std::thread::spawn(move || {
+        // Where the system grants no thread, nothing is seen.
+        let _ = std::thread::Builder::new().spawn(move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let mut peaks = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 peaks.retain(|peak| peak.strong_count() > 0);

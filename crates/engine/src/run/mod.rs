@@ -12,6 +12,7 @@ pub(crate) mod execute;
 pub(crate) mod folder;
 pub(crate) mod generation;
 pub(crate) mod heartbeat;
+pub(crate) mod isolate;
 mod manifest;
 pub(crate) mod means;
 pub(crate) mod members;
@@ -32,6 +33,7 @@ pub(crate) mod unseeded;
 mod workload;
 
 pub use self::folder::INPUTS;
+pub use self::isolate::{Isolation, serve};
 pub(crate) use self::outcome::Outcome;
 pub use self::part::{Part, PartFinished, PartOptions, Phase};
 pub use self::preview::{Group, Preview};

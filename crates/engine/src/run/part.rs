@@ -15,6 +15,7 @@ use super::cache::Cache;
 use super::execute::{Shared, Watch, execute};
 use super::folder::{make, unwritable};
 use super::heartbeat::Heart;
+use super::isolate::{Isolation, Workers};
 use super::manifest::{CELLS, Manifest, fingerprint, path};
 use super::memory::Sampler;
 use super::recall::recall_ended;
@@ -86,7 +87,7 @@ impl fmt::Display for Phase {
 }
 
 /// How to run a part.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PartOptions {
     /// Which part.
     pub part: Part,
@@ -96,6 +97,8 @@ pub struct PartOptions {
     pub fresh: bool,
     /// A method that did not converge has failed.
     pub strict: bool,
+    /// How cells can be run in processes of their own; never, if not given.
+    pub isolation: Option<Isolation>,
 }
 
 /// What became of a part.
@@ -153,6 +156,8 @@ impl Plan {
     ) -> Result<PartFinished> {
         make(out, &self.name)?;
         let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
+        let how = (options.fresh, options.strict);
+        let workers = Workers::wanted(self, options.isolation.as_ref(), out, how, &**observer)?;
         let chosen = self.chosen_in(&cache, &options)?;
         let phase = if chosen.is_some() { Phase::Test } else { Phase::Tune };
         self.tell_others(out, chosen.as_ref())?;
@@ -174,6 +179,7 @@ impl Plan {
             sampler: Sampler::start(),
             fresh: options.fresh,
             strict: options.strict,
+            workers,
         };
         execute(&Arc::new(shared), cells, &mut followed);
         let Followed { progress, heart } = followed;

@@ -1,12 +1,14 @@
 //! What became of cells.
 
+use serde::{Deserialize, Serialize};
+
 use super::outcome::Outcome;
 use super::selection::Selection;
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 
 /// What became of a cell.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
     pub(crate) outcome: Option<Outcome>,

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Error, Level, Result, plural};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
 use super::compute::Job;
@@ -36,7 +36,7 @@ use crate::plan::cell::Cell;
 const LEAST_PART: f64 = 1e-9;
 
 /// What was selected from, and what it came to.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Selection {
     /// One for every option, in their order; the reason for those that could not be measured.
     pub(crate) candidates: Vec<std::result::Result<Candidate, String>>,
@@ -47,7 +47,7 @@ pub(crate) struct Selection {
 }
 
 /// A value that can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Candidate {
     /// Mean agreement of two halves, and its standard error.
     pub(crate) stability: f64,

@@ -7,13 +7,12 @@ use compflow_engine::assign::{AssignOptions, Assigner, Basis, Cell, CellRequest,
 use compflow_engine::data::{ENDINGS, data_files, loader_of};
 use compflow_engine::pipeline::Named;
 use compflow_engine::results::RecordedRun;
-use compflow_engine::{Level, Results};
+use compflow_engine::{Cancel, Level, Results};
 
 use super::eval::filter;
 use super::{plugins, variables};
 use crate::cli::AssignArgs;
 use crate::failure::Failure;
-use crate::terminal::clean::clean;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -27,11 +26,17 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let request =
         CellRequest { data: args.of.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
     let cell = Cell::choose(&results, &request)?;
-    let files = files(&args.data)?;
+    let files = files(&args.data, &cancel)?;
     check_out(&args.out, &files, &results.folder)?;
     let (loader, params) = loader(&files, &args.filter)?;
     let folders = plugins::search_path(plugins)?;
-    let recorded = RecordedRun::new(&results.record, &folders, variables(), &terminal, &cancel);
+    let recorded = RecordedRun::new(
+        &results.record,
+        |pins| plugins::scanned(&folders, pins),
+        variables(),
+        &terminal,
+        &cancel,
+    );
     let options = AssignOptions { degree: args.degree, seen_only: args.seen_only, novel: args.novel };
     let assigner = Assigner::open(&results, &recorded, &cell, &options)?;
     let data = NewData {
@@ -50,7 +55,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     terminal.log(Level::Info, "", &basis(&assigner));
     let tally = assign_files(&assigner, &recorded, &data, &args.out, threads)?;
     if !args.quiet {
-        to_stderr(&clean(&said(&assigner, &tally, &args.out)));
+        to_stderr(&said(&assigner, &tally, &args.out));
     }
     Ok(0)
 }
@@ -93,9 +98,9 @@ fn said(assigner: &Assigner, tally: &Tally, out: &Path) -> String {
 }
 
 /// The files that paths and patterns name, with their real names.
-fn files(named: &[String]) -> Result<Vec<PathBuf>, Failure> {
+fn files(named: &[String], cancel: &Cancel) -> Result<Vec<PathBuf>, Failure> {
     let files: Result<Vec<Vec<PathBuf>>, String> =
-        named.iter().map(|path| data_files(Path::new(path), None)).collect();
+        named.iter().map(|path| data_files(Path::new(path), None, cancel)).collect();
     Ok(files.map_err(Failure::request)?.concat())
 }
 

@@ -7,7 +7,7 @@ use compflow_engine::Cancel;
 use super::{prepare, print};
 use crate::cli::PipelineArgs;
 use crate::failure::{self, Failure};
-use crate::terminal::{Terminal, to_stderr};
+use crate::terminal::Terminal;
 
 /// Runs the command.
 ///
@@ -19,7 +19,7 @@ pub(crate) fn run(plugins: &[PathBuf], files: &[PathBuf], set: &[String]) -> Res
         match check(plugins, file, set) {
             Ok(()) => code = code.max(print(&format!("{}: ok\n", file.display()))?),
             Err(failure) => {
-                to_stderr(&failure::text(&failure));
+                failure::show(&failure);
                 code = failure::exit_code(&failure);
             }
         }

@@ -65,6 +65,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
     let (pipeline, results) = (folder.join("pipeline.toml"), folder.join("results"));
     print(&format!("{}\n\n", demo.about))?;
     let run_args = RunArgs {
+        isolate: false,
+        timeout: None,
         pipeline: PipelineArgs { file: pipeline.clone(), out: Some(results.clone()), ..PipelineArgs::default() },
         fresh: false,
         strict: false,

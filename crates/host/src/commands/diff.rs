@@ -79,8 +79,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<i32, Failure> {
     }
     let mut notes = differences(&a, &b);
     notes.extend(verdicts(&changes));
-    let printed =
-        print_table(args.format, &args.format.render(&DiffTable { changes: &changes, a: &args.a, b: &args.b }));
+    let printed = print_table(args.format, &DiffTable { changes: &changes, a: &args.a, b: &args.b });
     notes.iter().for_each(|note| to_stderr(note));
     printed
 }

@@ -14,7 +14,6 @@ use super::{plugins, print_table};
 use crate::cli::EvalArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, Output, Records, Value};
-use crate::terminal::clean::clean;
 use crate::terminal::{Terminal, to_stderr};
 
 /// How many of many a message names.
@@ -92,7 +91,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
         }
     }
     let trials = pairs.iter().map(|(trial, ..)| *trial).collect();
-    print_table(args.format, &args.format.render(&ScoreTable { trials, columns }))
+    print_table(args.format, &ScoreTable { trials, columns })
 }
 
 /// `--where` options as the parquet loader's parameter.
@@ -161,7 +160,7 @@ impl<'a> SetsFile<'a> {
         if let Labels::Indicators(columns) = &self.labels
             && !self.named
         {
-            to_stderr(&clean(&format!("{}: its labels are the columns {}", self.file, some(columns))));
+            to_stderr(&format!("{}: its labels are the columns {}", self.file, some(columns)));
         }
         if let Labels::Sets(_) = self.labels
             && let Some(text) = read.classes.iter().find(|name| name.contains([',', ';', '|']))

@@ -15,6 +15,7 @@ use super::{plugins, print, variables};
 use crate::cli::RttmArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+use crate::terminal::clean::clean;
 
 /// Sets in the order of the examples, and names of their members.
 type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
@@ -29,7 +30,13 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
         CellRequest { data: args.data.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
     let cells = Cell::choose_trials(&run, &request)?;
     let folders = plugins::search_path(plugins)?;
-    let recorded = RecordedRun::new(&run.record, &folders, variables(), &Terminal::shared(true), &Cancel::new());
+    let recorded = RecordedRun::new(
+        &run.record,
+        |pins| plugins::scanned(&folders, pins),
+        variables(),
+        &Terminal::shared(true),
+        &Cancel::new(),
+    );
     let dataset = match cells.first() {
         Some(cell) => recorded.data(&cell.data)?,
         None => return Err(Failure::request("the run has found nothing")),
@@ -72,6 +79,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
         called.map_or_else(|| format!("speaker{cluster}"), |name| name.replace(char::is_whitespace, "_"))
     };
     let text = results::rttm(found.iter().map(|(segment, set)| (segment, &set[..])), speaker)?;
+    let text = clean(&text);
     if args.out == Path::new("-") {
         return print(&text);
     }

@@ -9,7 +9,7 @@ use compflow_engine::fit::{
 };
 
 use super::inspect::to_toml;
-use super::{plugins, print};
+use super::{plugins, print, print_json};
 use crate::cli::{FitComposerArgs, Normalization, Weights};
 use crate::failure::Failure;
 use crate::output::{Grid, table};
@@ -59,7 +59,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
     }
     if args.json {
         let json = serde_json::to_string_pretty(judgement).map_err(|error| Failure::run(error.to_string()))?;
-        return print(&format!("{json}\n"));
+        return print_json(&format!("{json}\n"));
     }
     print(&text(judgement, &composers, &args.out))
 }

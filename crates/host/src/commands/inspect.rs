@@ -9,7 +9,7 @@ use compflow_engine::pipeline::Problem;
 use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Value, json};
 
-use super::{plugins, print};
+use super::{plugins, print, print_json};
 use crate::failure::Failure;
 use crate::output::{Grid, table};
 
@@ -30,7 +30,8 @@ struct Parameter {
 /// # Errors
 /// If there is no such component.
 pub(crate) fn run(plugins: &[PathBuf], name: &str, as_json: bool) -> Result<i32, Failure> {
-    print(&inspect(&plugins::registry(plugins)?, name, as_json)?)
+    let text = inspect(&plugins::registry(plugins)?, name, as_json)?;
+    if as_json { print_json(&text) } else { print(&text) }
 }
 
 /// Describes every component of that name.
@@ -40,7 +41,7 @@ pub(crate) fn run(plugins: &[PathBuf], name: &str, as_json: bool) -> Result<i32,
 fn inspect(registry: &Registry, name: &str, as_json: bool) -> Result<String, Failure> {
     let found: Vec<_> = match name.contains(':') {
         true => Kind::ALL.into_iter().filter_map(|kind| registry.find(kind, name).ok()).collect(),
-        false => registry.entries().copied().filter(|entry| entry.component.name == name).collect(),
+        false => registry.entries().filter(|entry| entry.component.name == name).collect(),
     };
     if found.is_empty() {
         let names: Vec<&str> = Kind::ALL.into_iter().flat_map(|kind| registry.names(kind)).collect();

@@ -4,6 +4,7 @@ mod assign;
 mod check;
 mod completions;
 mod demo;
+mod describe;
 mod diff;
 mod eval;
 mod explain;
@@ -23,22 +24,26 @@ mod status;
 mod test_plugin;
 mod verify;
 mod why;
+mod worker;
 
 pub(crate) use self::fit_composer::grid as composers;
 
-use std::io::{ErrorKind, IsTerminal, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compflow_engine::data::loader_of;
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
-use compflow_engine::{Cancel, Observer, Pipeline, Plan, Registry, Resources};
+use compflow_engine::{Cancel, Level, Observer, Pipeline, Plan, Resources};
 
 use crate::cli::{Cli, Command, Export, PipelineArgs};
 use crate::failure::Failure;
-use crate::output::Format;
-use crate::terminal::clean::clean;
+use crate::output::{Format, Output};
+use crate::terminal::clean::{clean, escaped};
+#[cfg(unix)]
+use crate::terminal::crash;
+use crate::terminal::stdout;
 
 /// Runs the command that was asked for; returns the exit code.
 ///
@@ -46,6 +51,15 @@ use crate::terminal::clean::clean;
 /// Whatever kept it from its work.
 pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     let plugins = &cli.plugins;
+    // What a plugin does while it is tested is seen by the process that has started this one, and held against it.
+    let tests = matches!(&cli.command, Command::TestPlugin(args) if args.worker.is_some());
+    if !tests {
+        stdout::take();
+    }
+    #[cfg(unix)]
+    if !tests && !matches!(cli.command, Command::Worker | Command::Describe { .. }) {
+        crash::name_culprits();
+    }
     match &cli.command {
         Command::Demo(args) => demo::run(plugins, args),
         Command::Init(args) => init::run(plugins, args),
@@ -68,6 +82,8 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Diff(args) => diff::run(args),
         Command::NewPlugin(args) => new_plugin::run(plugins, args),
         Command::TestPlugin(args) => test_plugin::run(plugins, args),
+        Command::Worker => worker::run(plugins),
+        Command::Describe { libraries } => describe::run(libraries),
         Command::Schema => schema::run(plugins),
         Command::Completions { shell } => completions::run(*shell),
     }
@@ -78,17 +94,20 @@ pub(crate) fn print(text: &str) -> Result<i32, Failure> {
     write(&clean(text))
 }
 
-/// Writes a table to stdout: one for programs as it is, so that its names are those of the other tables, unless a terminal
-/// would obey what is in it.
-pub(crate) fn print_table(format: Format, text: &str) -> Result<i32, Failure> {
-    let for_programs = matches!(format, Format::Json | Format::Csv) && !std::io::stdout().is_terminal();
-    if for_programs { write(text) } else { print(text) }
+/// Writes JSON to stdout; its values stay as they are.
+pub(crate) fn print_json(text: &str) -> Result<i32, Failure> {
+    write(&escaped(text))
+}
+
+/// Writes a table to stdout.
+pub(crate) fn print_table(format: Format, table: &dyn Output) -> Result<i32, Failure> {
+    let text = format.render(table);
+    if format == Format::Json { print_json(&text) } else { print(&text) }
 }
 
 /// A reader that has gone away (`| head`) has what it wanted.
 fn write(text: &str) -> Result<i32, Failure> {
-    let mut stdout = std::io::stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout::write(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::run(format!("cannot write to stdout: {}", plain(&error))))
         }
@@ -149,13 +168,26 @@ fn prepare(
         }
         pipeline.take_stdin(&mut piped("data")?)?;
     }
-    let registry = Registry::scan_pinned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let within = |option: &str, asked: u32| {
+        if asked as usize > cores {
+            let text =
+                format!("{option} {asked}: this machine runs {cores} threads at once, and so many are taken");
+            observer.log(Level::Warn, "", &text);
+        }
+        cores.min(asked as usize)
+    };
     let resources = Resources {
-        jobs: args.jobs.map(|jobs| jobs as usize),
-        threads: args.threads.map(|threads| threads as usize),
+        jobs: args.jobs.map(|jobs| within("--jobs", jobs)),
+        threads: args.threads.map(|threads| within("--threads", threads)),
         memory: args.memory,
     };
-    pipeline.plan(&registry, &resources, observer, cancel)
+    let here = std::env::current_dir();
+    let plan = pipeline.plan(&registry, &resources, observer, cancel);
+    // A component may have gone elsewhere while it was made, and the results folder is relative to where the user is.
+    let _ = here.map(std::env::set_current_dir);
+    plan
 }
 
 /// Where results go.

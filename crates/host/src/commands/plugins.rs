@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use compflow_engine::Registry;
-use compflow_engine::plugin::State;
+use compflow_engine::pipeline::Pins;
+use compflow_engine::plugin::{Answer, Known, Scan, State, answer, trust};
 use serde_json::{Value, json};
 
-use super::print;
+use super::{print, print_json};
 use crate::failure::Failure;
+use crate::terminal::to_stderr;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn run(plugins: &[PathBuf], as_json: bool) -> Result<i32, Failure> {
-    print(&list(&registry(plugins)?, as_json))
+    let text = list(&registry(plugins)?, as_json);
+    if as_json { print_json(&text) } else { print(&text) }
 }
 
 /// The components of all libraries on the search path.
@@ -22,7 +25,33 @@ pub(crate) fn run(plugins: &[PathBuf], as_json: bool) -> Result<i32, Failure> {
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn registry(plugins: &[PathBuf]) -> Result<Registry, Failure> {
-    Ok(Registry::scan(&search_path(plugins)?))
+    Ok(scanned(&search_path(plugins)?, &Pins::new()))
+}
+
+/// The components of the libraries in some folders, each opened once it is needed.
+pub(crate) fn scanned(folders: &[PathBuf], pins: &Pins) -> Registry {
+    Registry::scan_beside(Vec::new(), folders, pins, scan().as_ref())
+}
+
+/// What a library offers, found out in a process of its own.
+pub(crate) fn look_into(file: &Path) -> Answer {
+    match scan() {
+        Some(scan) => scan.look_into(&[file]).pop().unwrap_or_else(|| Err("cannot be looked into".to_owned())),
+        None => answer(file),
+    }
+}
+
+/// How libraries are looked into: by this very program.
+fn scan() -> Option<Scan> {
+    let program = std::env::current_exe().ok()?;
+    Some(Scan { program, args: vec!["describe".into()], kept: cache_folder() })
+}
+
+/// Where what can be had again is kept: of the user, who may have none.
+fn cache_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    caches.map(|folder| folder.join("compflow"))
 }
 
 /// The folders to search, the most specific first: `--plugins`, `COMPFLOW_PLUGIN_PATH`, `../lib/compflow` beside the
@@ -46,15 +75,23 @@ pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> 
             .ok_or_else(|| Failure::request(format!("{option}: there is no folder {}", folder.display())))?;
         folders.push(folder);
     }
-    if let Some(own) =
-        std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()))
-    {
-        folders.extend(own.join("../lib/compflow").canonicalize());
-        folders.push(own);
+    for own in own_folders() {
+        // Nobody has asked for this one, so it is not even looked into if somebody else could have made it.
+        match trust::refusal(&own).filter(|_| own.ends_with("lib/compflow")) {
+            None => folders.push(own),
+            Some(reason) => to_stderr(&format!("warning: {} is not searched: {reason}", own.display())),
+        }
     }
     let mut seen = std::collections::HashSet::new();
     folders.retain(|folder| seen.insert(folder.clone()));
     Ok(folders)
+}
+
+/// The folders of the libraries that belong to this executable.
+pub(crate) fn own_folders() -> Vec<PathBuf> {
+    let folder = std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_owned()));
+    let installed = folder.iter().filter_map(|folder| folder.join("../lib/compflow").canonicalize().ok());
+    installed.chain(folder.clone()).collect()
 }
 
 /// Lists every library found on the search path.
@@ -66,7 +103,7 @@ fn list(registry: &Registry, as_json: bool) -> String {
             .map(|file| {
                 let path = file.path.display().to_string();
                 match &file.state {
-                    State::Loaded(library) => json!({
+                    State::Known(Known { description: library, .. }) => json!({
                         "path": path,
                         "state": "loaded",
                         "name": library.name,
@@ -75,7 +112,7 @@ fn list(registry: &Registry, as_json: bool) -> String {
                         "components": library.components.iter()
                             .map(|component| json!({ "kind": component.kind, "name": component.name }))
                             .collect::<Vec<_>>(),
-                        "refused": library.refused.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                        "refused": library.refused,
                     }),
                     State::Refused(reason) => json!({ "path": path, "state": "refused", "reason": reason }),
                     State::Shadowed(by) => {
@@ -92,7 +129,7 @@ fn list(registry: &Registry, as_json: bool) -> String {
         match &file.state {
             State::Refused(reason) => text += &format!("{path}\n  refused: {reason}\n"),
             State::Shadowed(by) => text += &format!("{path}\n  not used: {} comes first\n", by.display()),
-            State::Loaded(library) => {
+            State::Known(Known { description: library, .. }) => {
                 text += &format!("{path}\n  {} {}\n", library.name, library.version);
                 for component in &library.components {
                     text += &format!(

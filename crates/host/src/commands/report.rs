@@ -11,6 +11,7 @@ use crate::cli::{Layout, Pages, ReportArgs};
 use crate::failure::Failure;
 use crate::report::reference::Reference;
 use crate::report::{ReportData, markdown, page, pairs};
+use crate::terminal::clean::clean;
 
 /// Runs the command: prints where the report is, or the report itself.
 ///
@@ -99,7 +100,8 @@ fn tests_of(folder: &Path, run: &str) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_whole(path, false, |file| file.write_all(text.as_bytes())).map_err(|error| unwritable(path, &error))
+    write_whole(path, false, |file| file.write_all(clean(text).as_bytes()))
+        .map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compflow_engine::results::heading;
-use compflow_engine::run::{Part, PartOptions, Phase};
+use compflow_engine::run::{Isolation, Part, PartOptions, Phase};
 use compflow_engine::{Cancel, Observer, Plan, Results, RunOptions};
 
+use super::worker::isolation;
 use super::{prepare, print_table, results_folder};
 use crate::cli::{PhaseName, RunArgs};
 use crate::failure::Failure;
 use crate::output::found::RunTable;
 use crate::output::summary::SummaryTable;
-use crate::terminal::clean::clean;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -24,14 +24,17 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let terminal = Terminal::shared(args.quiet);
     let plan = prepare(plugins, &args.pipeline, &terminal, &cancel)?;
     let out = results_folder(&args.pipeline, &plan);
+    // Wherever a component goes meanwhile.
+    let folder = std::path::absolute(&out).unwrap_or_else(|_| out.clone());
+    let isolation = isolation(plugins, args);
     if let Some(part) = args.part {
-        return run_part(&plan, &out, args, part, &terminal, &cancel);
+        return run_part(&plan, (&folder, &out), args, part, isolation, &terminal, &cancel);
     }
-    let options = RunOptions { fresh: args.fresh, strict: args.strict };
-    let mut finished = plan.run(&out, options, &terminal, &cancel)?;
+    let options = RunOptions { fresh: args.fresh, strict: args.strict, isolation };
+    let mut finished = plan.run(&folder, options, &terminal, &cancel)?;
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
     let sizes = plan.sizes();
-    let results = Results::open(&out)?;
+    let results = Results::open(&folder)?;
     // Data that nothing compares with a truth.
     let unscored = |data: &str| {
         let scored = plan.has_truth(data) && finished.summary.iter().any(|entry| entry.data == data);
@@ -40,9 +43,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let found = if sizes.iter().any(|(data, _)| unscored(data)) { results.found(&unscored)? } else { Vec::new() };
     let scores = SummaryTable { entries: &finished.summary, heading: &|data: &str| heading(data, &sizes) };
     let table = RunTable { scores, found: &found, settled: &results.settled() };
-    let printed = print_table(args.format, &args.format.render(&table));
+    let printed = print_table(args.format, &table);
     let (total, failed) = (finished.cells(), finished.failed());
-    let folder = clean(&out.display().to_string()).into_owned();
+    let folder = out.display();
     let cells = if total == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.done();
@@ -63,16 +66,17 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
 /// writes the tables reports them. So jobs that wait for the part are not held up by a point of a grid that cannot work.
 fn run_part(
     plan: &Arc<Plan>,
-    out: &Path,
+    (folder, out): (&Path, &Path),
     args: &RunArgs,
     part: Part,
+    isolation: Option<Isolation>,
     terminal: &Arc<dyn Observer>,
     cancel: &Cancel,
 ) -> Result<i32, Failure> {
     let phase = args.phase.map(PhaseName::phase);
-    let options = PartOptions { part, phase, fresh: args.fresh, strict: args.strict };
-    let finished = plan.run_part(out, options, terminal, cancel)?;
-    let folder = clean(&out.display().to_string()).into_owned();
+    let options = PartOptions { part, phase, fresh: args.fresh, strict: args.strict, isolation };
+    let finished = plan.run_part(folder, options, terminal, cancel)?;
+    let folder = out.display();
     let cells = if finished.cells == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.kept + finished.computed;

@@ -5,7 +5,7 @@ use std::path::Path;
 use compflow_engine::results::{Listed, RunState, list_runs};
 use serde_json::json;
 
-use super::{print, write};
+use super::{print, print_json};
 use crate::failure::Failure;
 use crate::output::{Grid, duration, table};
 
@@ -16,7 +16,7 @@ use crate::output::{Grid, duration, table};
 pub(crate) fn run(folder: &Path, json: bool) -> Result<i32, Failure> {
     let listed = list_runs(folder)?;
     if json {
-        return write(&format!("{}\n", json!(listed)));
+        return print_json(&format!("{}\n", json!(listed)));
     }
     if listed.is_empty() {
         return print(&format!("there are no results in {}\n", folder.display()));

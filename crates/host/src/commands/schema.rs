@@ -8,7 +8,7 @@ use compflow_engine::Registry;
 use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Map, Value, json};
 
-use super::{plugins, print};
+use super::{plugins, print_json};
 use crate::failure::Failure;
 
 /// Runs the command.
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// # Errors
 /// If a folder that was asked for does not exist.
 pub(crate) fn run(plugins: &[PathBuf]) -> Result<i32, Failure> {
-    print(&schema(&plugins::registry(plugins)?))
+    print_json(&schema(&plugins::registry(plugins)?))
 }
 
 /// The schema for all components found.
@@ -26,7 +26,7 @@ fn schema(registry: &Registry) -> String {
         let component = entry.component;
         let offered = components.entry((component.kind, component.name));
         let offered = offered.or_insert_with(|| Offered { component, names: vec![component.name.to_owned()] });
-        offered.names.push(format!("{}:{}", registry.library_of(entry), component.name));
+        offered.names.push(format!("{}:{}", registry.library_of(&entry), component.name));
     }
     format!("{:#}\n", of_pipeline(&components.into_values().collect::<Vec<_>>()))
 }
@@ -64,6 +64,15 @@ fn of_pipeline(offered: &[Offered]) -> Value {
                 "type": "boolean",
                 "default": false,
                 "description": "Whether soft memberships are kept, and written to memberships.parquet.",
+            },
+            "isolate": {
+                "type": "boolean",
+                "description": "Whether cells run in processes of their own; if left out, they do where a library did not come with compflow.",
+            },
+            "timeout": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": "How many seconds a cell may take, which then runs in a process of its own.",
             },
             "composer": one_of(Kind::Composer),
             "data": { "type": "array", "minItems": 1, "items": one_of(Kind::Loader) },

@@ -4,7 +4,7 @@ use compflow_api::plural;
 use compflow_engine::pipeline::Options;
 use compflow_engine::run::{Phase, PhaseStatus, Status};
 
-use super::{folder_of, print, variables, write};
+use super::{folder_of, print, print_json, variables};
 use crate::cli::StatusArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, duration, table};
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<i32, Failure> {
     let status = Status::read(&pipeline, &folder_of(args.out.as_ref(), pipeline.name()))?;
     if args.json {
         let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::run(error.to_string()))?;
-        return write(&format!("{json}\n"));
+        return print_json(&format!("{json}\n"));
     }
     print(&describe(&status))
 }

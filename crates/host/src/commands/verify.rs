@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use compflow_engine::results::{Verified, verify};
 use serde_json::json;
 
-use super::{print, write};
+use super::{print, print_json};
 use crate::failure::Failure;
 use crate::terminal::{interrupt, to_stderr};
 
@@ -35,7 +35,7 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
             .max(print(&format!("{}: {tables} tables and {cells} kept files: {verdict}\n", folder.display()))?);
     }
     if json {
-        code = code.max(write(&format!("{}\n", serde_json::Value::from(all)))?);
+        code = code.max(print_json(&format!("{}\n", serde_json::Value::from(all)))?);
     }
     Ok(code)
 }

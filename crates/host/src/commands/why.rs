@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use compflow_engine::results::Why;
 
-use super::{prepare, print, results_folder, write};
+use super::{prepare, print, print_json, results_folder};
 use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::terminal::{Terminal, interrupt};
@@ -26,7 +26,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &WhyArgs) -> Result<i32, Failure> {
     }
     if args.json {
         let json = serde_json::to_string_pretty(&all).map_err(|error| Failure::run(error.to_string()))?;
-        return write(&format!("{json}\n"));
+        return print_json(&format!("{json}\n"));
     }
     print(&describe(&all))
 }

@@ -14,15 +14,17 @@ mod report;
 mod subject;
 mod worker;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use compflow_engine::plugin::{library, trust};
+use compflow_engine::plugin::trust;
 
 use crate::cli::TestPluginArgs;
+use crate::commands::plugins::look_into;
 use crate::commands::print;
 use crate::conformance::report::{Event, MARK, Verdict};
 use crate::failure::Failure;
@@ -76,12 +78,11 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         )),
     };
     tally.add(&about, "is named like a plugin", &named)?;
-    let opened = trust::writable_by_anyone(&file)
-        .map_or_else(|| library::open(&file), |reason| Err(Failure::Library(reason)));
-    let library = match opened {
+    let refused = |reason: String| Err(format!("is not loaded: {reason}"));
+    let library = match trust::refusal(&file).map_or_else(|| look_into(&file), refused) {
         Ok(library) => library,
         Err(reason) => {
-            tally.add(&about, "handshake", &Verdict::Fail(reason.to_string()))?;
+            tally.add(&about, "handshake", &Verdict::Fail(reason))?;
             return Ok(1);
         }
     };
@@ -97,10 +98,10 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
     let names: Vec<&str> = library.components.iter().map(|component| component.name).collect();
     worker::check_params(&args.params, &names)?;
     for component in &library.components {
-        worker::columns_for(&args.columns, component.name)?;
+        worker::columns_for(&args.columns, &component.name)?;
     }
     for (number, component) in library.components.iter().enumerate() {
-        if args.component.is_empty() || args.component.iter().any(|name| name == component.name) {
+        if args.component.is_empty() || args.component.iter().any(|name| *name == component.name) {
             let about = format!("{} {}", component.kind, component.name);
             test_component(plugins, args, &file, number, &about, &mut tally)?;
         }

@@ -3,7 +3,7 @@
 use compflow_api::{Code, Error, Problem, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::terminal::to_stderr;
+use crate::terminal::as_is_to_stderr;
 
 /// Stands before every event on stderr; no text that a plugin prints has it.
 pub(crate) const MARK: char = '\u{1e}';
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
 
 fn send(event: &Event) {
     if let Ok(json) = serde_json::to_string(event) {
-        to_stderr(&format!("{MARK}{json}"));
+        as_is_to_stderr(&format!("{MARK}{json}"));
     }
 }
 

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Error, ForeignComponent, Kind};
-use compflow_engine::plugin::library;
 use serde_json::{Map, Value};
 
 use crate::cli::TestPluginArgs;
 use crate::commands::plugins;
 use crate::conformance::report::{Verdict, point, require};
 use crate::conformance::subject::Subject;
-use crate::conformance::{clusterer, composer, evaluator, loader, parameters};
+use crate::conformance::{clusterer, composer, evaluator, loader, open, parameters};
 use crate::failure::Failure;
 
 /// Tests the component with this number.
@@ -18,7 +17,7 @@ use crate::failure::Failure;
 /// # Errors
 /// If the request was wrong.
 pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, number: usize) -> Result<(), Failure> {
-    let siblings = library::open(file).map_err(|reason| Failure::run(reason.to_string()))?.components;
+    let siblings = open(file).map_err(|reason| Failure::run(reason.to_string()))?.components;
     let component = *siblings.get(number).ok_or_else(|| Failure::request("there is no such component"))?;
     let registry = plugins::registry(plugins)?;
     let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();

@@ -1,12 +1,14 @@
 //! LaTeX.
 
 use super::Grid;
+use crate::terminal::clean::one_line;
 
 /// From which p on a method counts as not worse than the best.
 pub(crate) const SIGNIFICANT: f64 = 0.05;
 
 /// A `tabular`: what is marked with a star is bold.
 pub(super) fn render(grid: &Grid) -> String {
+    let grid = grid.shown(str::to_owned);
     let line = |texts: &[String]| {
         let texts: Vec<String> = texts
             .iter()
@@ -53,7 +55,7 @@ pub(super) fn escape(text: &str) -> String {
             _ => escaped.push(character),
         }
     }
-    escaped
+    one_line(&escaped)
 }
 
 #[cfg(test)]

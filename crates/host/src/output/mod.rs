@@ -5,11 +5,12 @@ mod duration;
 pub(crate) mod found;
 mod json;
 pub(crate) mod latex;
-mod markdown;
+pub(crate) mod markdown;
 pub(crate) mod summary;
 pub(crate) mod table;
 
 pub(crate) use self::duration::duration;
+use crate::terminal::clean::one_line;
 
 /// Formats of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -60,7 +61,8 @@ impl Format {
 
 /// Notes as a list of Markdown.
 fn listed(notes: &[String]) -> String {
-    if notes.is_empty() { String::new() } else { format!("\n{}", noted(notes, "- ")) }
+    let notes: Vec<String> = notes.iter().map(|note| markdown::escape(note)).collect();
+    if notes.is_empty() { String::new() } else { format!("\n{}", noted(&notes, "- ")) }
 }
 
 /// Notes, a line each.
@@ -68,20 +70,8 @@ fn noted(notes: &[String], before: &str) -> String {
     notes.iter().map(|note| format!("{before}{}\n", one_line(note))).collect()
 }
 
-/// A name with a line break in it would take two rows.
-fn one_line(text: &String) -> String {
-    text.replace('\n', "␊")
-}
-
 fn joined(grids: &[Grid], render: fn(&Grid) -> String) -> String {
-    let one_line_each = |texts: &Vec<String>| texts.iter().map(one_line).collect();
-    let grid = |grid: &Grid| Grid {
-        title: one_line(&grid.title),
-        header: one_line_each(&grid.header),
-        rows: grid.rows.iter().map(one_line_each).collect(),
-        numbers: grid.numbers,
-    };
-    grids.iter().map(|found| render(&grid(found))).collect::<Vec<_>>().join("\n")
+    grids.iter().map(render).collect::<Vec<_>>().join("\n")
 }
 
 /// Rows and columns of text with a title.
@@ -93,6 +83,20 @@ pub(crate) struct Grid {
     pub(crate) rows: Vec<Vec<String>>,
     /// Whether all columns but the first are numbers.
     pub(crate) numbers: bool,
+}
+
+impl Grid {
+    /// Every text made harmless and passed through `escape`.
+    fn shown(&self, escape: fn(&str) -> String) -> Self {
+        let shown = |text: &String| escape(&one_line(text));
+        let each = |texts: &Vec<String>| texts.iter().map(shown).collect();
+        Self {
+            title: shown(&self.title),
+            header: each(&self.header),
+            rows: self.rows.iter().map(each).collect(),
+            numbers: self.numbers,
+        }
+    }
 }
 
 /// Rows of values with named columns.

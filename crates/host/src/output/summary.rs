@@ -139,8 +139,8 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
     for (data, metrics) in &groups {
         let title = heading(data);
         let title = match title.strip_prefix("n = ") {
-            Some(n) => format!("$n = {n}$"),
-            None => escape(&title),
+            Some(n) if n.bytes().all(|digit| digit.is_ascii_digit()) => format!("$n = {n}$"),
+            _ => escape(&title),
         };
         let _ = write!(text, " & \\multicolumn{{{}}}{{c}}{{{title}}}", metrics.len());
         let _ = write!(rules, "\\cmidrule(lr){{{first}-{}}}", first + metrics.len() - 1);
@@ -284,7 +284,7 @@ mod tests {
         let text = render(Format::Md);
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(rows.len(), 4, "{text}");
-        assert!(rows[3].starts_with("| B_b"), "{text}");
+        assert!(rows[3].starts_with("| B\\_b"), "{text}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ const WIDTH: u16 = 115;
 
 /// The grid, its title above it.
 pub(crate) fn render(grid: &Grid) -> String {
+    let grid = grid.shown(str::to_owned);
     let mut table = Table::new();
     table.load_style(LINES).set_header(&grid.header).add_rows(&grid.rows);
     arrange(&mut table, grid.numbers);

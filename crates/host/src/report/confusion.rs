@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use compflow_api::Sets;
 use maud::{Markup, html};
 
-use super::svg::{cut, number};
+use super::svg::{number, union};
 
 const CELL: f64 = 20.0;
 const LABEL: f64 = 74.0;
@@ -77,15 +77,18 @@ pub(crate) fn draw(
     label: &str,
 ) -> Markup {
     let table = Table::new(truth, found);
-    let name = |set: &Option<Vec<u32>>, of: &dyn Fn(u32) -> String| {
-        set.as_ref().map_or_else(
-            || "other".to_owned(),
-            |set| set.iter().map(|member| of(*member)).collect::<Vec<_>>().join("∪"),
-        )
+    let name = |set: &Option<Vec<u32>>, of: &dyn Fn(u32) -> String| match set {
+        None => vec!["other".to_owned()],
+        Some(set) => set.iter().map(|member| of(*member)).collect(),
     };
-    let rows: Vec<String> = table.rows.iter().map(|set| name(set, class)).collect();
-    let columns: Vec<String> = table.columns.iter().map(|set| name(set, cluster)).collect();
-    let longest = columns.iter().map(|text| text.chars().count().min(7)).max().unwrap_or(0);
+    // In full, and as there is room for it.
+    let labels = |sets: &[Option<Vec<u32>>], of: &dyn Fn(u32) -> String, most: usize| -> Vec<(String, String)> {
+        let names = sets.iter().map(|set| name(set, of));
+        names.map(|names| (names.join("∪"), union(&names, most))).collect()
+    };
+    let rows = labels(&table.rows, class, 11);
+    let columns = labels(&table.columns, cluster, 7);
+    let longest = columns.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
     let head = if longest <= 2 { 18.0 } else { 8.0 + 6.5 * longest as f64 };
     let (width, height) = (LABEL + CELL * columns.len() as f64 + 2.0, head + CELL * rows.len() as f64 + 2.0);
     let x = |column: usize| LABEL + CELL * column as f64;
@@ -94,25 +97,25 @@ pub(crate) fn draw(
         // Cells have one size in all tables, so that several can be compared; on a small screen, one that can be read.
         svg.confusion viewBox=(format!("0 0 {} {}", number(width), number(height)))
             style=(format!("min-width:{}px;max-width:{}px", number(0.7 * width), number(width))) role="img" aria-label=(label) {
-            @for (column, text) in columns.iter().enumerate() {
+            @for (column, (whole, text)) in columns.iter().enumerate() {
                 @let middle = number(x(column) + CELL / 2.0);
                 @if longest <= 2 {
                     text.middle x=(middle) y=(number(head - 6.0)) { (text) }
                 } @else {
                     text transform=(format!("translate({} {})rotate(-90)", number(x(column) + CELL / 2.0 + 4.0), number(head - 5.0))) {
-                        (cut(text, 7)) title { (text) }
+                        (text) title { (whole) }
                     }
                 }
             }
-            @for (row, text) in rows.iter().enumerate() {
-                text.end x=(LABEL - 6.0) y=(number(y(row) + 14.0)) { (cut(text, 11)) title { (text) } }
+            @for (row, (whole, text)) in rows.iter().enumerate() {
+                text.end x=(LABEL - 6.0) y=(number(y(row) + 14.0)) { (text) title { (whole) } }
                 @let total = table.counts[row].iter().sum::<usize>().max(1);
                 @for (column, count) in table.counts[row].iter().enumerate() {
                     @if *count > 0 {
                         @let share = *count as f64 / total as f64;
                         rect x=(number(x(column) + 0.5)) y=(number(y(row) + 0.5)) width=(CELL - 1.0) height=(CELL - 1.0) rx="2"
                             fill-opacity=(format!("{:.2}", 0.12 + 0.88 * share)) {
-                            title { (count) " of " (total) " examples of " (text) " in " (columns[column]) }
+                            title { (count) " of " (total) " examples of " (whole) " in " (columns[column].0) }
                         }
                         text.middle.strong[share > 0.45] x=(number(x(column) + CELL / 2.0)) y=(number(y(row) + 14.0)) {
                             (count)

@@ -6,7 +6,7 @@ use compflow_api::Sets;
 use maud::{Markup, html};
 
 use super::colour::{Colour, Majorities};
-use super::svg::{cut, number};
+use super::svg::{cut, number, union};
 
 const ROW: f64 = 19.0;
 const LEFT: f64 = 96.0;
@@ -55,7 +55,7 @@ impl Graph<'_> {
         let own = |member: u32| sizes.get(&[member][..]).copied().unwrap_or(0);
         let colour = |member: u32| self.colours[member as usize].hex();
         let right = |set: &[u32]| self.majorities.map(|majorities| majorities.is_right(set));
-        let set_name = |set: &[u32]| set.iter().map(|member| name(*member)).collect::<Vec<_>>().join("∪");
+        let names = |set: &[u32]| set.iter().map(|member| name(*member)).collect::<Vec<_>>();
         Some(html! {
             svg.graph viewBox=(format!("0 0 {WIDTH} {}", number(height))) role="img" aria-label=(label) {
                 @for (at, (set, size)) in compositions.iter().enumerate() {
@@ -74,13 +74,13 @@ impl Graph<'_> {
                 @for (at, (set, size)) in compositions.iter().enumerate() {
                     (plus(RIGHT, y(at, compositions.len()), radius(*size), set, self.colours))
                     text x=(RIGHT + 13.0) y=(number(y(at, compositions.len()) + 4.0)) {
-                        (cut(&set_name(set), 13)) " " tspan.muted { (size) }
+                        (union(&names(set), 13)) " " tspan.muted { (size) }
                         @match right(set) {
                             Some(true) => { tspan.good { " ✓" } }
                             Some(false) => { tspan.bad { " ✗" } }
                             None => {}
                         }
-                        title { (set_name(set)) }
+                        title { (names(set).join("∪")) }
                     }
                 }
             }

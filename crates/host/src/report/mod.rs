@@ -63,7 +63,13 @@ impl ReportData {
         let results = Results::open(folder)?;
         let folders = plugins::search_path(plugins)?;
         let terminal = Terminal::shared(false);
-        let run = RecordedRun::new(&results.record, &folders, variables(), &terminal, &Cancel::new());
+        let run = RecordedRun::new(
+            &results.record,
+            |pins| plugins::scanned(&folders, pins),
+            variables(),
+            &terminal,
+            &Cancel::new(),
+        );
         let space = run.space();
         let mut data = BTreeMap::new();
         for name in results.data() {

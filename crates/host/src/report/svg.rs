@@ -104,6 +104,26 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The union of some names in a number of characters. Names differ at their ends more often than at their beginnings, so that is
+/// what is kept of each.
+pub(crate) fn union(names: &[String], most: usize) -> String {
+    let whole = names.join("∪");
+    if names.len() < 2 || whole.chars().count() <= most {
+        return cut(&whole, most);
+    }
+    let each = ((most + 1) / names.len()).saturating_sub(1).max(2);
+    let end = |name: &String| {
+        let characters: Vec<char> = name.chars().collect();
+        match characters.len() <= each {
+            true => name.clone(),
+            false => {
+                std::iter::once('…').chain(characters[characters.len() + 1 - each..].iter().copied()).collect()
+            }
+        }
+    };
+    cut(&names.iter().map(end).collect::<Vec<String>>().join("∪"), most)
+}
+
 /// A duration with the unit that suits it.
 pub(crate) fn seconds(value: f64) -> String {
     match value {
@@ -149,6 +169,16 @@ mod tests {
         assert!((scale.at(10.0) - 20.0).abs() < 1e-12);
         let flat = Scale::linear([5.0, 5.0], [0.0, 1.0]);
         assert!((flat.at(5.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_names_of_a_union_keep_their_ends() {
+        let union =
+            |names: &[&str], most| union(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), most);
+        assert_eq!(union(&["0", "12"], 13), "0∪12");
+        assert_eq!(union(&["speaker 1", "speaker 17"], 13), "…ker 1∪…er 17");
+        assert_eq!(union(&["speaker 1"], 5), "spea…");
+        assert_eq!(union(&["alpha", "beta", "gamma"], 7), "…a∪…a∪…");
     }
 
     #[test]

@@ -6,22 +6,41 @@ use std::borrow::Cow;
 /// people, and an escape sequence in one could move the cursor, rename the window or hide what was printed before. Line
 /// breaks and tabs stay; what is replaced shows as the picture of itself where there is one.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| (c.is_control() && c != '\n' && c != '\t') || turns_direction(c);
     if !text.contains(harmful) {
         return Cow::Borrowed(text);
     }
-    let shown = |c: char| match c {
-        _ if !harmful(c) => c,
+    Cow::Owned(text.chars().map(|c| if harmful(c) { picture(c) } else { c }).collect())
+}
+
+/// Likewise, on one line: a name with a line break in it would take two rows of a table.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if harmful(c) || c.is_control() { picture(c) } else { c }).collect()
+}
+
+/// JSON without such characters: inside its strings, where alone they can be, they have numbers.
+pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
+    if !json.contains(harmful) {
+        return Cow::Borrowed(json);
+    }
+    let shown = |c: char| if harmful(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(json.chars().map(shown).collect())
+}
+
+fn harmful(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || misleads(c)
+}
+
+/// Whether it makes what follows read in another order than it is, or on another line.
+fn misleads(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn picture(c: char) -> char {
+    match c {
         '\u{7f}' => '\u{2421}',
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or(char::REPLACEMENT_CHARACTER),
         _ => char::REPLACEMENT_CHARACTER,
-    };
-    Cow::Owned(text.chars().map(shown).collect())
-}
-
-/// Whether it makes what follows read in another order than it is.
-fn turns_direction(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    }
 }
 
 #[cfg(test)]
@@ -33,5 +52,14 @@ mod tests {
         assert_eq!(clean("\u{1b}[31mred\u{7}\r\u{9b}2J"), "␛[31mred␇␍\u{fffd}2J");
         assert_eq!(clean("a\u{202e}b"), "a\u{fffd}b");
         assert!(matches!(clean("plain: ü, 中\n\ttext"), Cow::Borrowed(_)));
+        assert_eq!(one_line("a\nb\tc\u{2028}d"), "a␊b␉c\u{fffd}d");
+    }
+
+    #[test]
+    fn json_keeps_its_values() {
+        let value = serde_json::json!({ "a\u{202e}\u{7f}": "\u{9b}\u{1b}\n" });
+        let shown = escaped(&value.to_string()).into_owned();
+        assert_eq!(shown, r#"{"a\u202e\u007f":"\u009b\u001b\n"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

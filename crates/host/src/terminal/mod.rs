@@ -1,9 +1,12 @@
 //! What goes to stderr: progress bars on a terminal, warnings anywhere; and what comes from the user while work goes on.
 
 pub(crate) mod clean;
+#[cfg(unix)]
+pub(crate) mod crash;
 pub(crate) mod interrupt;
 mod lines;
 pub(crate) mod problems;
+pub(crate) mod stdout;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -19,6 +22,11 @@ use crate::output::duration;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
+    as_is_to_stderr(&clean(line));
+}
+
+/// Likewise, with the colours or marks that are in it.
+pub(crate) fn as_is_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -84,7 +92,7 @@ impl Terminal {
     /// Shows a line above the bars.
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.bars.suspend(|| to_stderr(&clean(line)));
+            self.bars.suspend(|| to_stderr(line));
         }
     }
 
@@ -126,7 +134,7 @@ impl Observer for Terminal {
         if !is_new(&self.errors, about, text) {
             return;
         }
-        self.bars.suspend(|| to_stderr(&clean(&format!("error: {about}: {text}"))));
+        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
     }
 
     fn tuned(&self, clusterer: &str, choice: &str) {
@@ -151,13 +159,18 @@ impl Observer for Terminal {
         self.bar(about, 0, "         {spinner} {msg} {elapsed}")
     }
 
+    #[cfg(unix)]
+    fn calling(&self, during: &str, component: &str) -> Box<dyn Send> {
+        crash::calling(during, component)
+    }
+
     /// Says how often warnings and errors came again that were shown once.
     fn cells_ended(&self) {
         for (text, cells) in again(&self.warnings) {
             self.say(&format!("warning: in {cells}: {text}"));
         }
         for (text, cells) in again(&self.errors) {
-            self.bars.suspend(|| to_stderr(&clean(&format!("error: in {cells}: {text}"))));
+            self.bars.suspend(|| to_stderr(&format!("error: in {cells}: {text}")));
         }
     }
 }

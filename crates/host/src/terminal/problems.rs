@@ -25,7 +25,7 @@ pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
             Some(origin) => {
                 let source = &sources[origin.source];
                 let place = AnnotationKind::Primary.span(first_line(&source.text, &origin.span));
-                title.element(Snippet::source(&source.text).path(&source.name).annotation(place))
+                title.element(Snippet::source(&source.text).path(clean(&source.name)).annotation(place))
             }
         };
         if let Some(help) = &help {

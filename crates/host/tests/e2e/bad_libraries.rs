@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Folder, SMALL, libraries, library_name};
+use crate::common::{Folder, SMALL, finished, libraries, library_name};
 
 /// Builds a dynamic library from a few lines of Rust that know nothing of the api.
 fn build(folder: &Folder, stem: &str, source: &str) {
@@ -87,6 +87,55 @@ fn a_library_that_cannot_be_used_is_listed_with_the_reason() {
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to.parent().unwrap()).unwrap();
     std::fs::copy(from, to).unwrap();
+}
+
+#[test]
+fn a_library_that_crashes_by_being_opened_costs_only_itself() {
+    let folder = Folder::new();
+    let constructor =
+        "#[used] #[unsafe(link_section = \".init_array\")] static AT_ONCE: extern \"C\" fn() = at_once;
+         extern \"C\" fn at_once() { BODY }";
+    build(&folder, "aborts", &constructor.replace("BODY", "std::process::abort()"));
+    build(&folder, "exits", &constructor.replace("BODY", "std::process::exit(0)"));
+    build(&folder, "describes", &with_abi("compflow", 1, 56).replace("std::ptr::null()", "std::process::abort()"));
+    let whole = std::fs::read(libraries().join(library_name("baselines"))).unwrap();
+    std::fs::write(folder.path("plugins").join(library_name("cut")), &whole[..whole.len() / 4]).unwrap();
+    let ends = |stem: &str, how: &str| {
+        let expected = format!("refused: is not loaded: it ends the process that opens it, by {how}");
+        assert_eq!(refusal(&folder, stem), expected);
+    };
+    ends("aborts", "signal 6 (SIGABRT)");
+    ends("exits", "exit 0");
+    ends("describes", "signal 6 (SIGABRT)");
+    // Cut off anywhere else it may be no library at all.
+    assert!(refusal(&folder, "cut").starts_with("refused: "), "{}", refusal(&folder, "cut"));
+    folder.write("small.toml", SMALL);
+    let (_, stderr) = folder.run(&["--plugins", "plugins", "run", "small.toml"], 0);
+    assert!(stderr.contains("libcompflow_aborts.so is not loaded: it ends the process that opens it"), "{stderr}");
+    let (stdout, _) = folder.run(&["test-plugin", &format!("plugins/{}", library_name("aborts"))], 1);
+    assert!(stdout.contains("FAIL") && stdout.contains("it ends the process that opens it"), "{stdout}");
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn what_is_known_of_a_library_is_kept_and_one_that_is_not_used_is_not_opened() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    let check = |cache: &str| {
+        let mut command = folder.compflow(&["check", "small.toml"]);
+        let output = command.env("XDG_CACHE_HOME", folder.path(cache)).env("LD_DEBUG", "files").output().unwrap();
+        let (_, loaded) = finished(output, 0);
+        let opened = |stem: &str| loaded.contains(&format!("{} [0];  generating link map", library_name(stem)));
+        (opened("baselines"), opened("cap"))
+    };
+    assert_eq!(check("cache"), (true, true), "looked into by a helper");
+    assert_eq!(check("cache"), (true, false));
+    let kept: Vec<_> = std::fs::read_dir(folder.path("cache/compflow/libraries")).unwrap().flatten().collect();
+    assert!(kept.len() >= 7);
+    // What is damaged there is looked into again, and a folder that cannot be written to is no error.
+    kept.iter().for_each(|file| std::fs::write(file.path(), "{").unwrap());
+    assert_eq!(check("cache"), (true, true));
+    assert_eq!(check("small.toml"), (true, true));
 }
 
 #[test]

@@ -43,6 +43,7 @@ impl Folder {
         let mut command = Command::new(executable());
         command.current_dir(self.0.path()).args(args);
         command.env("COMPFLOW_PLUGIN_PATH", libraries()).env_remove("COMPFLOW_LOG").env_remove("COMPFLOW_DATA");
+        command.env("XDG_CACHE_HOME", build_folder("test-cache"));
         command
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Folder, SMALL, libraries, library_name};
+use crate::common::{Folder, SMALL, executable, finished, libraries, library_name};
 
 /// The hash as it is written in a pipeline.
 fn pin(file: &Path) -> String {
@@ -37,16 +37,16 @@ fn what_anyone_may_write_to_is_not_loaded() {
     };
     assert!(state().starts_with("compflow-metrics"), "{}", state());
     chmod(&copy, 0o757);
-    assert!(state().starts_with("refused: is not loaded: anyone may write to it; chmod o-w "), "{}", state());
+    let refused = |path: &Path| {
+        let path = path.canonicalize().unwrap();
+        format!("is not loaded: anyone may write to {0}; chmod o-w {0}", path.display())
+    };
+    assert_eq!(state(), format!("refused: {}", refused(&copy)));
     chmod(&copy, 0o755);
     chmod(&folder.path("plugins"), 0o1777);
-    assert!(
-        state().starts_with("refused: is not loaded: anyone may write to its folder; chmod o-w "),
-        "{}",
-        state()
-    );
+    assert_eq!(state(), format!("refused: {}", refused(&folder.path("plugins"))));
     let (stdout, _) = folder.run(&["test-plugin", copy.to_str().unwrap()], 1);
-    assert!(stdout.contains("handshake: is not loaded: anyone may write to its folder"), "{stdout}");
+    assert!(stdout.contains(&format!("handshake: {}", refused(&folder.path("plugins")))), "{stdout}");
     chmod(&folder.path("plugins"), 0o755);
     assert!(state().starts_with("compflow-metrics"), "{}", state());
     // A link into such a folder is no way around.
@@ -54,7 +54,34 @@ fn what_anyone_may_write_to_is_not_loaded() {
     std::fs::create_dir_all(folder.path("links")).unwrap();
     std::os::unix::fs::symlink(&copy, folder.path("links").join(library_name("copy"))).unwrap();
     let (stdout, _) = folder.run(&["--plugins", "links", "plugins"], 0);
-    assert!(stdout.contains("anyone may write to its folder"), "{stdout}");
+    assert!(stdout.contains(&refused(&folder.path("plugins"))), "{stdout}");
+}
+
+/// Somebody who may write beside a shared folder of programs puts libraries where an installed compflow would have its own.
+#[test]
+#[cfg(unix)]
+fn a_folder_that_anyone_could_have_made_is_not_searched_beside_the_program() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("shared/bin")).unwrap();
+    std::fs::create_dir_all(folder.path("shared/lib/compflow")).unwrap();
+    let program = folder.path("shared/bin/compflow");
+    std::fs::copy(executable(), &program).unwrap();
+    let planted = folder.path("shared/lib/compflow").join(library_name("metrics"));
+    std::fs::copy(libraries().join(library_name("metrics")), &planted).unwrap();
+    let listed = |mode| {
+        let lib = folder.path("shared/lib");
+        std::fs::set_permissions(&lib, std::fs::Permissions::from_mode(mode)).unwrap();
+        let output =
+            std::process::Command::new(&program).arg("plugins").env_remove("COMPFLOW_PLUGIN_PATH").output();
+        finished(output.unwrap(), 0)
+    };
+    let (stdout, stderr) = listed(0o755);
+    assert!(stdout.contains("compflow-metrics") && stderr.is_empty(), "{stdout}{stderr}");
+    let (stdout, stderr) = listed(0o777);
+    assert!(stdout.starts_with("no plugins in "), "{stdout}");
+    assert!(stderr.contains("lib/compflow is not searched: anyone may write to "), "{stderr}");
+    assert!(stderr.contains("shared/lib; chmod o-w "), "{stderr}");
 }
 
 #[test]
@@ -95,4 +122,19 @@ fn a_run_writes_down_the_content_of_every_library() {
         let found = recorded.iter().find(|library| library["path"].as_str() == file.to_str()).unwrap();
         assert_eq!(format!("blake3:{}", found["blake3"].as_str().unwrap()), pin(&file), "{stem}");
     }
+}
+
+/// Between hashing and opening, the name may come to lead to another file.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_was_hashed_is_what_is_opened() {
+    let folder = Folder::new();
+    let path = folder.path(&library_name("swapped"));
+    std::fs::copy(libraries().join(library_name("metrics")), &path).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    let other = folder.path("other.so");
+    std::fs::copy(libraries().join(library_name("composers")), &other).unwrap();
+    std::fs::rename(&other, &path).unwrap();
+    let opened = compflow_engine::plugin::library::open(&path, file).unwrap();
+    assert_eq!(opened.name, "compflow-metrics");
 }

@@ -43,7 +43,7 @@ impl Power {
                 }
                 power
             }
-            Self::Any(q) => ratio.map(|ratio| ratio.powf(q)),
+            Self::Any(q) => ratio.map(|ratio| libm::pow(ratio, q)),
         }
     }
 }
@@ -67,7 +67,7 @@ impl NullaryFnOnce for Pass<'_> {
         let Self { tile, centres, u, powers, power, m } = self;
         let k = u.len() / ROWS;
         let dim = tile.values.len() / ROWS;
-        let least_weight = LEAST.powf(m).max(LEAST_WEIGHT);
+        let least_weight = libm::pow(LEAST, m).max(LEAST_WEIGHT);
         let (mut objective, mut change) = ([0.0; LANES], [0.0; LANES]);
         let mut squares = vec![[0.0; LANES]; k];
         for start in (0..tile.rows).step_by(LANES) {
@@ -101,7 +101,7 @@ impl NullaryFnOnce for Pass<'_> {
                 }
                 powers[start..start + LANES].copy_from_slice(&power);
             }
-            let scale = total.map(|total| total.powf(-m));
+            let scale = total.map(|total| libm::pow(total, -m));
             for ((ratio, u), powers) in
                 squares.iter().zip(u.chunks_exact_mut(ROWS)).zip(powers.chunks_exact_mut(ROWS))
             {

@@ -44,7 +44,7 @@ impl Model {
         let Some(posterior) = self.prior.as_ref().map(|prior| prior.update(moments)) else {
             let (factors, log_determinants) = self.factors(moments.covariances.clone(), k);
             let offsets = log_determinants.iter().zip(&moments.sizes);
-            let offsets = offsets.map(|(log, size)| log + (size / self.examples).ln()).collect();
+            let offsets = offsets.map(|(log, size)| log + libm::log(size / self.examples)).collect();
             return Gaussians { means: moments.means.clone(), factors, offsets: self.normalise(offsets) };
         };
         let (factors, log_determinants) = self.factors(posterior.covariances.clone(), k);
@@ -55,7 +55,7 @@ impl Model {
 
     /// What makes densities integrate to 1.
     fn normalise(&self, mut offsets: Vec<f64>) -> Vec<f64> {
-        offsets.iter_mut().for_each(|offset| *offset -= 0.5 * self.dim as f64 * TAU.ln());
+        offsets.iter_mut().for_each(|offset| *offset -= 0.5 * self.dim as f64 * libm::log(TAU));
         offsets
     }
 
@@ -82,7 +82,7 @@ impl Model {
                 let (mut triangles, mut logs) = (Vec::new(), Vec::new());
                 for covariance in covariances.chunks_exact(dim * dim) {
                     let factor = inverse_factor(covariance, dim)?;
-                    logs.push(factor.iter().step_by(dim + 1).map(|value| value.ln()).sum());
+                    logs.push(factor.iter().step_by(dim + 1).map(|value| libm::log(*value)).sum());
                     triangles.push(Triangle::new(&factor, dim));
                 }
                 logs.resize(k, logs[0]);
@@ -96,8 +96,10 @@ impl Model {
                 let repeat = k * dim / covariances.len();
                 let diagonals: Vec<f64> =
                     covariances.iter().flat_map(|value| vec![value.sqrt().recip(); repeat]).collect();
-                let logs =
-                    diagonals.chunks_exact(dim).map(|row| row.iter().map(|value| value.ln()).sum()).collect();
+                let logs = diagonals
+                    .chunks_exact(dim)
+                    .map(|row| row.iter().map(|value| libm::log(*value)).sum())
+                    .collect();
                 Some((Factors::Diagonals(diagonals), logs))
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use compflow_api::plural;
+use compflow_engine::Cancel;
 use compflow_engine::causes::Cause;
 use compflow_engine::data::{Dataset, ENDINGS, Source, Survey, Trial, data_files, loader_of};
 use compflow_engine::pipeline::Named;
@@ -69,7 +70,7 @@ impl Found {
     /// Looks at a file, or at the first of those that a pattern stands for.
     pub(super) fn look(survey: &Survey, given: &str, folder: &Path, args: &InitArgs) -> Result<Self, Failure> {
         let fail = |text: String| Failure::request(format!("{given}: {text}"));
-        let files = data_files(Path::new(given), None).map_err(Failure::request)?;
+        let files = data_files(Path::new(given), None, &Cancel::new()).map_err(Failure::request)?;
         let path = files.first().ok_or_else(|| fail("there is no such file".to_owned()))?.clone();
         let several = !Path::new(given).is_file();
         let loader = loader_of(&path).ok_or_else(|| {

@@ -43,13 +43,13 @@ function confusion(truth, found, view) {
   const counted = (own) => `${own.length} example${own.length === 1 ? "" : "s"}`;
   const head = columns.map((set, column) => {
     const own = cells.flatMap((row) => row[column]);
-    return element("th", { scope: "col" }, button(cut(name(found, set), 9), `inferred ${name(found, set)}, ${counted(own)}`, own));
+    return element("th", { scope: "col" }, button(set == null ? "other" : brief(found, set, 9), `inferred ${name(found, set)}, ${counted(own)}`, own));
   });
   const body = rows.map((set, row) => {
     const total = cells[row].flat();
     const label = name(truth, set);
     return element("tr", {},
-      element("th", { scope: "row" }, button(cut(label, 12), `true ${label}, ${counted(total)}`, total)),
+      element("th", { scope: "row" }, button(set == null ? "other" : brief(truth, set, 12), `true ${label}, ${counted(total)}`, total)),
       cells[row].map((own, column) => {
         if (!own.length) return element("td");
         const share = own.length / total.length;

@@ -9,6 +9,15 @@ const MOST_SINGLETONS = 30;
 
 const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
 
+/** The name of a set in some characters: of the members of a union the ends are kept, where names differ most often. */
+function brief(found, set, most) {
+  const names = found.sets[set].map(found.member);
+  const whole = found.name(set);
+  if (names.length < 2 || [...whole].length <= most) return cut(whole, most);
+  const each = Math.max(2, Math.floor((most + 1) / names.length) - 1);
+  return cut(names.map((name) => ([...name].length > each ? "…" + [...name].slice(1 - each).join("") : name)).join("∪"), most);
+}
+
 function graph(found, view) {
   const numbers = [...found.sets.keys()].filter((set) => found.sets[set].length);
   const size = (set) => found.rows[set].length;
@@ -58,7 +67,7 @@ function graph(found, view) {
         const [dx, dy] = [radius(size(set)) * Math.cos(angle), radius(size(set)) * Math.sin(angle)];
         return svg("path", { class: "arm", d: `M${RIGHT - dx} ${middle - dy}l${2 * dx} ${2 * dy}`, stroke: found.colours[member] });
       }),
-      svg("text", { x: RIGHT + 14, y: middle + 4 }, cut(found.name(set), 14), " ", svg("tspan", { class: "muted" }, String(size(set))), judged),
+      svg("text", { x: RIGHT + 14, y: middle + 4 }, brief(found, set, 14), " ", svg("tspan", { class: "muted" }, String(size(set))), judged),
     ];
     const verdict = right == null ? "" : right ? ", right" : ", wrong";
     return node(found, `composition ${found.name(set)}, ${size(set)} examples${verdict}`, found.rows[set], RIGHT - 12, middle, WIDTH - RIGHT + 12, parts, view);

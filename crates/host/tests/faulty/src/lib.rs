@@ -38,6 +38,26 @@ enum Fault {
     Slow,
     /// Works for a minute, and does not stop when asked to.
     Stubborn,
+    /// Ends the process by SIGABRT.
+    Abort,
+    /// Likewise, where components are made.
+    AbortInCreate,
+    /// Writes where there is no memory.
+    Segfault,
+    /// Calls itself without end.
+    Overflow,
+    /// Ends the process as if all were well.
+    Exit,
+    /// Takes memory until there is none.
+    Hungry,
+    /// Leaves behind another process that has what the worker has open, and ends its own.
+    Orphan,
+    /// Prints to stdout.
+    Prints,
+    /// Logs without end, it seems.
+    Floods,
+    /// Goes to another folder.
+    Leaves,
 }
 
 /// Puts all examples into one cluster, unless it is told to fail.
@@ -67,6 +87,12 @@ impl Component for Faulty {
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
         assert!(params.fault != Fault::PanicInCreate, "create went wrong");
+        if params.fault == Fault::AbortInCreate {
+            std::process::abort();
+        }
+        if params.fault == Fault::Leaves {
+            leave()?;
+        }
         Ok(Self(params))
     }
 }
@@ -106,10 +132,51 @@ impl Clusterer for Faulty {
             }
             Fault::Slow => wait(minute)?,
             Fault::Stubborn => std::thread::sleep(minute),
+            Fault::Abort => std::process::abort(),
+            Fault::Segfault => segfault(),
+            Fault::Overflow => clustering.diagnostics.iterations = descend(services.seed),
+            Fault::Exit => std::process::exit(0),
+            Fault::Hungry => return Err(Error::new(format!("took {} bytes", devour()))),
+            Fault::Orphan => {
+                std::process::Command::new("sleep")
+                    .arg("20")
+                    .stdout(std::io::stdout())
+                    .spawn()
+                    .map_err(Error::new)?;
+                std::process::exit(3);
+            }
+            Fault::Prints => println!("hello from a plugin"),
+            Fault::Floods => (0..50_000).for_each(|at| services.log(Level::Warn, format!("line {at}"))),
+            Fault::Leaves => leave()?,
             _ => {}
         }
         Ok(clustering)
     }
+}
+
+fn leave() -> Result<()> {
+    std::env::set_current_dir("/").map_err(Error::new)
+}
+
+#[expect(unsafe_code, reason = "what a plugin in C does by mistake")]
+fn segfault() {
+    // SAFETY: none; the process ends here, which is what the tests are about.
+    unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
+}
+
+/// So deep that no stack has room for it.
+fn descend(from: u64) -> u64 {
+    let room = std::hint::black_box([from; 64]);
+    if from == u64::MAX { 0 } else { room[3] ^ descend(from.wrapping_add(2) & !1) }
+}
+
+/// Takes memory and uses it, until there is none.
+fn devour() -> usize {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    while taken.len() < 1 << 20 {
+        taken.push(std::hint::black_box(vec![1; 16 << 20]));
+    }
+    taken.len()
 }
 
 /// A clusterer that needs everything.

@@ -1,0 +1,116 @@
+//! Cells in processes of their own: a component that crashes, ends its process or never returns costs its own cell.
+//!
+//! A worker process makes the same plan as the run that has started it, on the data that the run has read and only lends, and
+//! then computes one cell after the other exactly as the run itself would. What happens meanwhile, and the cell's row, come
+//! back over a socket. When a worker dies, what was under way has failed, and another one takes its place.
+
+mod frames;
+mod remote;
+mod worker;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use compflow_api::Level;
+
+use self::frames::Setup;
+pub(super) use self::remote::Hand;
+pub use self::worker::serve;
+use crate::data::snapshot;
+use crate::error::{Error, Result};
+use crate::files::{human_bytes, plain};
+use crate::observer::Observer;
+use crate::plan::Plan;
+
+/// How cells can be run in processes of their own.
+#[derive(Debug, Clone)]
+pub struct Isolation {
+    /// Starts a worker, which calls [`serve`].
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Folders of libraries whose components run in the process itself, unless it is said otherwise.
+    pub trusted: Vec<PathBuf>,
+    /// Whether all cells, or none, run in processes of their own, whatever the pipeline says.
+    pub isolate: Option<bool>,
+    /// How long a cell may take, whatever the pipeline says.
+    pub timeout: Option<Duration>,
+}
+
+/// What workers are started with.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    isolation: Isolation,
+    setup: Setup,
+    /// The data that all of them work on.
+    data: File,
+    timeout: Option<Duration>,
+}
+
+impl Workers {
+    /// For the cells of a plan, if they are to run in processes of their own: because somebody says so, or how long they may
+    /// take, or because a component is of a library that is not trusted.
+    ///
+    /// # Errors
+    /// If there is no room to hand on the data.
+    pub(crate) fn wanted(
+        plan: &Plan,
+        isolation: Option<&Isolation>,
+        out: &Path,
+        (fresh, strict): (bool, bool),
+        observer: &dyn Observer,
+    ) -> Result<Option<Self>> {
+        let timeout = isolation.and_then(|isolation| isolation.timeout).or(plan.timeout);
+        let asked = isolation.and_then(|isolation| isolation.isolate).or(plan.isolate);
+        let asked = if timeout.is_some() { Some(true) } else { asked };
+        let Some(isolation) = isolation.filter(|_| cfg!(unix)) else {
+            if asked == Some(true) {
+                let text =
+                    "cells run in this process, whatever `isolate` and `timeout` say: it cannot start others";
+                observer.log(Level::Warn, "", text);
+            }
+            return Ok(None);
+        };
+        if !asked.unwrap_or_else(|| uses_others(plan, &isolation.trusted)) {
+            return Ok(None);
+        }
+        let (data, left) = (plan.data_bytes(), plan.shares().memory.saturating_mul(plan.jobs as u64));
+        if data > left {
+            let text = format!(
+                "the data, {}, does not fit into memory twice, as worker processes need it",
+                human_bytes(data)
+            );
+            if asked == Some(true) {
+                return Err(Error::run(format!("{text}; see --memory")));
+            }
+            observer.log(Level::Warn, "", &format!("cells run in this process: {text}"));
+            return Ok(None);
+        }
+        let absolute = std::path::absolute(out);
+        let data =
+            absolute.and_then(|out| Ok((out, snapshot::write(plan.data.iter().map(|data| &data.dataset))?)));
+        let (out, data) = data.map_err(|error| {
+            Error::run(format!("the data cannot be handed on to worker processes: {}", plain(&error)))
+        })?;
+        let setup = Setup {
+            pipeline: plan.resolved_elsewhere().to_string(),
+            folder: plan.factory.folder.clone(),
+            only: plan.only.clone(),
+            shares: plan.shares(),
+            out,
+            fresh,
+            strict,
+        };
+        Ok(Some(Self { isolation: isolation.clone(), setup, data, timeout }))
+    }
+}
+
+/// Whether a component that cells use, or one that such a component has asked for, is of a library elsewhere.
+fn uses_others(plan: &Plan, trusted: &[PathBuf]) -> bool {
+    let used = plan.factory.used.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut folders = used.iter().filter_map(|at| plan.factory.registry.libraries[*at].path.parent());
+    folders.any(|folder| !trusted.iter().any(|trusted| trusted == folder))
+}

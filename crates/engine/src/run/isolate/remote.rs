@@ -1,0 +1,215 @@
+//! The run's side: one worker process after the other.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::Workers;
+use super::frames::{self, Order, Told};
+use crate::cancel::Cancel;
+use crate::files::plain;
+use crate::observer::{Observer, Progress};
+use crate::plan::cell::Cell;
+use crate::run::execute::{Shared, attempt};
+use crate::run::recall::recall;
+use crate::run::row::Row;
+use crate::run::selection::halves_to_cluster;
+
+/// Between two looks whether a worker is still there, and still wanted.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// How long a worker may take to start, if there is a timeout at all.
+const START: Duration = Duration::from_secs(60);
+/// How long a worker may take to notice that nothing more is wanted.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Computes cells with one worker at a time, started when there is something to compute.
+#[derive(Debug)]
+pub(in crate::run) struct Hand<'w> {
+    workers: &'w Workers,
+    worker: Option<Worker>,
+}
+
+impl<'w> Hand<'w> {
+    pub(in crate::run) fn new(workers: &'w Workers) -> Self {
+        Self { workers, worker: None }
+    }
+
+    /// What becomes of a cell.
+    pub(in crate::run) fn compute(&mut self, shared: &Shared, cell: Cell) -> Row {
+        let Shared { plan, factory, cache, fresh, strict, .. } = shared;
+        let is_kept = || halves_to_cluster(plan, cache, cell) == 0 && recall(plan, cache, cell, *strict).is_some();
+        if !fresh && is_kept() {
+            // No component is called.
+            return attempt(shared, cell);
+        }
+        let order = Order { cell, key: cell.key(plan) };
+        match self.order(&order, &*factory.observer, &factory.cancel) {
+            Ok(row) => row,
+            Err(_) if factory.cancel.requested() => Row::unfinished(cell),
+            Err(reason) => {
+                factory.observer.error(&cell.about(plan), &reason);
+                Row { error: Some(reason), ..Row::unfinished(cell) }
+            }
+        }
+    }
+
+    fn order(&mut self, order: &Order, observer: &dyn Observer, cancel: &Cancel) -> Result<Row, String> {
+        let mut worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => Worker::start(self.workers, observer, cancel)?,
+        };
+        // That nobody reads it shows in that nobody answers.
+        let _ = frames::write(&worker.channel, order);
+        match worker.answer(self.workers.timeout, observer, cancel)? {
+            Told::Ended { row, spent } => {
+                self.worker = Some(worker).filter(|_| !spent);
+                Ok(*row)
+            }
+            _ => Err("a worker process has said what nobody asked".to_owned()),
+        }
+    }
+}
+
+/// A worker process.
+#[derive(Debug)]
+struct Worker {
+    child: Child,
+    channel: UnixStream,
+    told: Receiver<Told>,
+    /// The components that it is calling, the last one inside the others.
+    calls: BTreeMap<u64, String>,
+}
+
+impl Worker {
+    /// Starts one, and waits until it has made its plan.
+    fn start(workers: &Workers, observer: &dyn Observer, cancel: &Cancel) -> Result<Self, String> {
+        let unable = |reason: &str| format!("a worker process cannot be started: {reason}");
+        let mut worker = Self::spawn(workers).map_err(|error| unable(&plain(&error)))?;
+        let told = frames::write(&worker.channel, &workers.setup).map_err(|error| unable(&plain(&error)));
+        let timeout = workers.timeout.map(|timeout| timeout.max(START));
+        match told.and_then(|()| worker.answer(timeout, observer, cancel))? {
+            Told::Ready => Ok(worker),
+            Told::Unable(reason) => Err(unable(&reason)),
+            _ => Err(unable("it has said what nobody asked")),
+        }
+    }
+
+    fn spawn(workers: &Workers) -> io::Result<Self> {
+        let (channel, theirs) = UnixStream::pair()?;
+        let child = Command::new(&workers.isolation.program)
+            .args(&workers.isolation.args)
+            .stdin(Stdio::from(workers.data.try_clone()?))
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            // Ctrl-C is for the run, which tells its workers.
+            .process_group(0)
+            .spawn()?;
+        let (sender, told) = mpsc::channel();
+        let from = channel.try_clone()?;
+        std::thread::spawn(move || {
+            while let Ok(told) = frames::read(&from) {
+                if sender.send(told).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { child, channel, told, calls: BTreeMap::new() })
+    }
+
+    /// What it says next that is no news about the work; or why it says nothing any more.
+    fn answer(
+        &mut self,
+        timeout: Option<Duration>,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Result<Told, String> {
+        let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let mut stop: Option<Instant> = None;
+        let mut works: BTreeMap<u64, Box<dyn Progress>> = BTreeMap::new();
+        loop {
+            match self.told.recv_timeout(INTERVAL) {
+                Ok(Told::Log(level, about, text)) => observer.log(frames::level(level), &about, &text),
+                Ok(Told::Error(about, text)) => observer.error(&about, &text),
+                Ok(Told::Work(number, about)) => drop(works.insert(number, observer.work(&about))),
+                Ok(Told::Advanced(number, done, total)) => {
+                    works.get(&number).iter().for_each(|work| work.advance(done, total));
+                }
+                Ok(Told::WorkEnded(number)) => drop(works.remove(&number)),
+                Ok(Told::Calling(number, component)) => drop(self.calls.insert(number, component)),
+                Ok(Told::Returned(number)) => drop(self.calls.remove(&number)),
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                // Its end of the channel may have been left to a process that a component has started.
+                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
+                    return Err(self.ended());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if cancel.requested() {
+                let stop = *stop.get_or_insert_with(|| {
+                    let _ = self.channel.shutdown(Shutdown::Write);
+                    Instant::now() + PATIENCE
+                });
+                if Instant::now() > stop {
+                    return Err("was stopped".to_owned());
+                }
+            } else if let Some((_, timeout)) = deadline.filter(|(deadline, _)| Instant::now() > *deadline) {
+                return Err(format!(
+                    "{} took longer than the timeout, {} s",
+                    self.called(),
+                    timeout.as_secs_f64()
+                ));
+            }
+        }
+    }
+
+    /// What it has called last that has not returned.
+    fn called(&self) -> &str {
+        self.calls.last_key_value().map_or("compflow itself", |(_, component)| component)
+    }
+
+    /// What is to be said of a worker that says nothing any more.
+    fn ended(&mut self) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return format!("{} {}", self.called(), how(status)),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(INTERVAL / 10),
+                _ => return format!("{} has closed what a worker process answers through", self.called()),
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    /// Ends it, and what components may have started in it.
+    fn drop(&mut self) {
+        if let Some(group) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// How a component has ended its process.
+fn how(status: ExitStatus) -> String {
+    let name = |signal: i32| match signal {
+        libc::SIGABRT => "SIGABRT, it was aborted",
+        libc::SIGBUS => "SIGBUS, it used memory that is not there",
+        libc::SIGFPE => "SIGFPE, it calculated what cannot be",
+        libc::SIGILL => "SIGILL, it did what the processor cannot",
+        libc::SIGKILL => "SIGKILL, as the system does when memory runs out",
+        libc::SIGSEGV => "SIGSEGV, it used memory that is not its own",
+        _ => "",
+    };
+    match (status.signal(), status.code().unwrap_or_default()) {
+        (Some(signal), _) if name(signal).is_empty() => format!("crashed: signal {signal}"),
+        (Some(signal), _) => format!("crashed: {}", name(signal)),
+        (None, code) => format!("ended its process: exit({code})"),
+    }
+}

@@ -1,0 +1,20 @@
+//! `compflow describe`: what libraries offer, opened in a process of their own. Not for people: a scan for libraries starts it.
+
+use std::path::PathBuf;
+
+use compflow_engine::plugin::answer;
+
+use super::print;
+use crate::failure::Failure;
+
+/// Runs the command.
+///
+/// # Errors
+/// If nobody listens.
+pub(crate) fn run(libraries: &[PathBuf]) -> Result<i32, Failure> {
+    for library in libraries {
+        let json = serde_json::to_string(&answer(library)).map_err(|error| Failure::run(error.to_string()))?;
+        print(&format!("{json}\n"))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,285 @@
+//! Cells in processes of their own: what a component does to its process costs its own cell, and nothing else differs.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, SMALL, executable, finished, libraries, texts};
+
+/// The small pipeline with a clusterer that misbehaves in front of one that does not.
+fn with_fault(fault: &str) -> Folder {
+    let folder = Folder::new();
+    folder.add_faulty();
+    let faulty = format!(
+        "[[clusterer]]\nname = \"bad\"\nuse = \"faulty\"\nparams = {{ fault = \"{fault}\" }}\n\n[[clusterer]]"
+    );
+    let small = SMALL.replacen("[[clusterer]]", &faulty, 1).replace("trials = 3", "trials = 2");
+    folder.write("p.toml", &small);
+    folder
+}
+
+fn run(folder: &Folder, extra: &[&str], code: i32) -> (String, String) {
+    let args = [&["--plugins", "faulty", "run", "p.toml", "--out", "out", "--jobs", "1"], extra].concat();
+    folder.run(&args, code)
+}
+
+/// Clusterer and error of every cell; no error for those that went well.
+fn cells(folder: &Folder) -> Vec<(String, String)> {
+    let runs = folder.read_parquet("out/runs.parquet");
+    let rows = texts(&runs, "clusterer").into_iter().zip(texts(&runs, "error"));
+    rows.map(|(name, error)| (name.to_owned(), error.to_owned())).collect()
+}
+
+/// The two cells of `bad` have failed like that, and those of `KM` are well.
+fn only_bad_failed(folder: &Folder, how: &str) {
+    let cells = cells(folder);
+    assert_eq!(cells.len(), 4, "{cells:?}");
+    for (name, error) in cells {
+        match name.as_str() {
+            "KM" => assert_eq!(error, ""),
+            _ => {
+                assert!(
+                    error.starts_with("clusterer `faulty` of /") && error.contains("libcompflow_faulty.so"),
+                    "{error}"
+                );
+                assert!(error.contains(how), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_component_that_ends_its_process_costs_its_own_cell() {
+    for (fault, how) in [
+        ("abort", ".so crashed: SIGABRT"),
+        ("segfault", ".so crashed: SIGSEGV"),
+        ("overflow", ".so crashed: SIG"),
+        ("exit", ".so ended its process: exit(0)"),
+        ("orphan", ".so ended its process: exit(3)"),
+    ] {
+        let folder = with_fault(fault);
+        let (stdout, stderr) = run(&folder, &["--format", "csv"], 1);
+        assert!(stdout.contains("made,KM,cri,2,"), "{fault}: {stdout}");
+        assert!(stderr.contains("error: made trial 1 bad: clusterer `faulty` of "), "{fault}: {stderr}");
+        assert!(stderr.ends_with("error: 2 of 4 cells failed; out/runs.parquet says why\n"), "{fault}: {stderr}");
+        only_bad_failed(&folder, how);
+        // Another run does not end there either, and what went well is kept.
+        run(&folder, &[], 1);
+        only_bad_failed(&folder, how);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_component_that_takes_all_memory_costs_its_own_cell() {
+    let folder = with_fault("hungry");
+    let script = "ulimit -v 3000000; exec \"$0\" --plugins faulty run p.toml --out out --jobs 1";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(executable())
+        .current_dir(folder.path(""))
+        .env("COMPFLOW_PLUGIN_PATH", libraries())
+        .output()
+        .unwrap();
+    finished(output, 1);
+    only_bad_failed(&folder, ".so crashed: SIG");
+}
+
+#[test]
+fn a_cell_beyond_the_timeout_has_failed_and_the_others_go_on() {
+    let folder = with_fault("stubborn");
+    let started = Instant::now();
+    run(&folder, &["--timeout", "0.3"], 1);
+    assert!(started.elapsed() < Duration::from_secs(10));
+    only_bad_failed(&folder, ".so took longer than the timeout, 0.3 s");
+    let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    folder.write("p.toml", &format!("timeout = 0.2\n{text}"));
+    run(&folder, &[], 1);
+    only_bad_failed(&folder, ".so took longer than the timeout, 0.2 s");
+    let (_, stderr) = run(&folder, &["--set", "isolate=false"], 2);
+    assert!(stderr.contains("`timeout` cannot be kept with `isolate = false`"), "{stderr}");
+}
+
+/// A pipeline that tunes, selects and composes, on two data sets.
+const RICH: &str = r#"
+name = "rich"
+seed = 5
+
+[composer]
+use = "max"
+
+[[data]]
+name = "validation"
+role = "tune"
+loader = "synthetic"
+params = { n = 40, dim = 6, k = 3, noise = 0.1, trials = 2 }
+
+[[data]]
+name = "made"
+loader = "synthetic"
+params = { n = 60, dim = 6, k = 3, noise = 0.1, trials = 3 }
+
+[[clusterer]]
+name = "tuned"
+use = "kmeans"
+params = { k = { grid = [4, 6] } }
+
+[[clusterer]]
+name = "selected"
+use = "kmeans"
+params = { k = { select = [2, 3, 6] } }
+
+[[clusterer]]
+name = "CKM"
+use = "ckm"
+params = { k = 3 }
+
+[[evaluator]]
+use = "cri"
+
+[[evaluator]]
+use = "silhouette"
+
+[tune]
+data = "validation"
+metric = "cri"
+"#;
+
+/// Everything that a run leaves but how long it took, and what it has said.
+fn left(folder: &Folder, out: &str, extra: &[&str]) -> (Vec<Vec<u8>>, Vec<String>) {
+    let args = [&["run", "rich.toml", "--out", out, "--format", "csv"], extra].concat();
+    let mut command = folder.compflow(&args);
+    let (stdout, stderr) = finished(command.env("COMPFLOW_LOG", "info").output().unwrap(), 0);
+    let tables = std::fs::read_dir(folder.path(out)).unwrap().map(|entry| entry.unwrap().path());
+    let mut tables: Vec<_> = tables.filter(|path| path.extension().is_some_and(|end| end == "parquet")).collect();
+    tables.retain(|path| !path.ends_with("runs.parquet"));
+    tables.sort();
+    assert!(tables.len() >= 8);
+    let mut left: Vec<Vec<u8>> = tables.iter().map(|table| std::fs::read(table).unwrap()).collect();
+    left.push(stdout.into_bytes());
+    let said = stderr.lines().filter(|line| !line.contains("loaded") && !line.contains("tables in"));
+    let mut said: Vec<String> = said.map(str::to_owned).collect();
+    said.sort();
+    (left, said)
+}
+
+#[test]
+fn results_and_messages_are_those_of_a_run_in_one_process() {
+    let folder = Folder::new();
+    folder.write("rich.toml", RICH);
+    let inside = left(&folder, "inside", &["--jobs", "1"]);
+    for (out, extra) in [("one", &["--jobs", "1", "--isolate"][..]), ("two", &["--jobs", "2", "--isolate"])] {
+        let apart = left(&folder, out, extra);
+        assert!(inside.0 == apart.0, "{out}: tables differ");
+        assert_eq!(inside.1, apart.1, "{out}");
+    }
+    // What one has kept, the other takes; and what parts have kept, too.
+    let (stdout, stderr) = folder.run(&["run", "rich.toml", "--out", "one"], 0);
+    assert!(stderr.contains("13 of them kept from before"), "{stdout}{stderr}");
+    for phase in ["tune", "test"] {
+        for part in ["1/2", "2/2"] {
+            folder.run(&["run", "rich.toml", "--out", "parts", "--part", part, "--phase", phase, "--isolate"], 0);
+        }
+    }
+    assert!(left(&folder, "parts", &["--isolate"]).0 == inside.0, "parts");
+}
+
+/// The processes that another one has started.
+#[cfg(target_os = "linux")]
+fn children_of(parent: u32) -> Vec<u32> {
+    let is_child = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        fields.nth(1).and_then(|id| id.parse().ok()) == Some(parent)
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_child).collect()
+}
+
+/// Whether processes are gone, or are so soon.
+#[cfg(target_os = "linux")]
+fn vanish(ids: &[u32]) -> bool {
+    let state = |id: &u32| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let is_gone =
+        |id: &u32| state(id).rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" Z"));
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < deadline {
+        if ids.iter().all(is_gone) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn workers_end_with_the_run_however_it_ends() {
+    for (signal, code) in [("INT", Some(130)), ("KILL", None)] {
+        let folder = with_fault("stubborn");
+        let mut command =
+            folder.compflow(&["--plugins", "faulty", "run", "p.toml", "--out", "out", "--jobs", "2"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while children_of(child.id()).len() < 2 {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let workers = children_of(child.id());
+        assert_eq!(workers.len(), 2);
+        let started = Instant::now();
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), code);
+        assert!(started.elapsed() < Duration::from_secs(5));
+        assert!(vanish(&workers), "{signal}: {workers:?}");
+        // What was interrupted has not failed.
+        if signal == "INT" {
+            assert!(cells(&folder).iter().all(|(_, error)| error.is_empty()), "{:?}", cells(&folder));
+        }
+    }
+}
+
+/// As it is without worker processes: nothing can be saved, but it is said who it was.
+#[test]
+fn in_one_process_a_crash_names_library_component_and_cell() {
+    for (fault, how, code) in [
+        ("abort", "error: crashed by SIGABRT in clusterer `faulty` of ", None),
+        ("segfault", "error: crashed by SIGSEGV in clusterer `faulty` of ", None),
+        ("overflow", "error: crashed by SIGSEGV in clusterer `faulty` of ", None),
+        ("exit", "error: the process was ended by exit() in clusterer `faulty` of ", Some(1)),
+        ("abort_in_create", "error: crashed by SIGABRT in clusterer `faulty` of ", None),
+    ] {
+        let folder = with_fault(fault);
+        let args =
+            ["--plugins", "faulty", "run", "p.toml", "--out", "out", "--jobs", "1", "--set", "isolate=false"];
+        let output = folder.compflow(&args).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), code, "{fault}: {stderr}");
+        assert!(stderr.contains(how), "{fault}: {stderr}");
+        let during = if fault == "abort_in_create" { "its creation" } else { "made trial 0 bad" };
+        assert!(stderr.contains(&format!("libcompflow_faulty.so, during {during}\n")), "{fault}: {stderr}");
+    }
+}
+
+#[test]
+fn what_a_plugin_prints_logs_and_where_it_goes_is_not_seen_elsewhere() {
+    for isolate in ["true", "false"] {
+        let set = format!("isolate={isolate}");
+        let folder = with_fault("prints");
+        let (stdout, stderr) = run(&folder, &["--format", "csv", "--set", &set], 0);
+        assert!(stdout.starts_with("data,") && !stdout.contains("hello"), "{stdout}");
+        assert_eq!(stderr.matches("hello from a plugin\n").count(), 2, "{stderr}");
+
+        let folder = with_fault("floods");
+        let (_, stderr) = run(&folder, &["--set", &set], 0);
+        assert_eq!(stderr.matches(" bad: line ").count(), 100, "{isolate}");
+        assert!(
+            stderr.contains("warning: made trial 0 bad: 49900 further lines of its log were left out\n"),
+            "{stderr}"
+        );
+
+        let folder = with_fault("leaves");
+        run(&folder, &["--set", &set], 0);
+        assert_eq!(cells(&folder).len(), 4);
+    }
+}

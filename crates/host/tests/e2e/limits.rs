@@ -1,0 +1,154 @@
+//! What input claims, and what is asked for, has limits: too much is refused with its number, or can be stopped.
+
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Folder, SMALL, finished};
+
+/// A pipeline over a file.
+fn over(path: &str, loader: &str) -> String {
+    SMALL.replace(
+        "loader = \"synthetic\"\nparams = { n = 45, dim = 4, k = 3, noise = 0.05, trials = 3 }",
+        &format!("loader = \"{loader}\"\npath = \"{path}\""),
+    )
+}
+
+/// What is said of a pipeline that is refused at once.
+fn refused(folder: &Folder, extra: &[&str]) -> String {
+    let started = Instant::now();
+    let args = [&["run", "p.toml", "--out", "out"], extra].concat();
+    let (_, stderr) = folder.run(&args, 2);
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}: {stderr}");
+    stderr
+}
+
+#[test]
+fn pipes_and_devices_are_no_files() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe.parquet");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe.to_str().unwrap(), "/dev/zero"] {
+        for loader in ["parquet", "arrow", "npy"] {
+            folder.write("p.toml", &over(path, loader));
+            assert!(refused(&folder, &[]).contains("is a pipe or a device, not a file"));
+        }
+        folder.write(
+            "p.toml",
+            &format!("{SMALL}\n[composer]\nuse = \"bilinear\"\nparams = {{ weights = \"{path}\" }}\n"),
+        );
+        assert!(refused(&folder, &[]).contains("is a pipe or a device, not a file"));
+    }
+}
+
+#[test]
+fn a_sparse_file_of_a_tebibyte_is_refused_with_its_number() {
+    let folder = Folder::new();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 64)}";
+    let path = folder.write("large.npy", "");
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let mut start = b"\x93NUMPY\x01\x00".to_vec();
+    start.extend((header.len() as u16).to_le_bytes());
+    start.extend(header.as_bytes());
+    file.write_all_at(&start, 0).unwrap();
+    file.set_len((1 << 40) + 128).unwrap();
+    folder.write("p.toml", &over("large.npy", "npy"));
+    let stderr = refused(&folder, &["--memory", "1GiB"]);
+    let expected = "4294967296 embeddings of 64 numbers take 1.00 TiB, more than the memory budget of 1.00 GiB";
+    assert!(stderr.contains(expected), "{stderr}");
+}
+
+#[test]
+fn a_grid_of_a_billion_points_is_refused_with_its_number() {
+    let folder = Folder::new();
+    let values: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
+    let grid = format!("{{ grid = [{}] }}", values.join(", "));
+    let many = format!("params = {{ k = {grid}, restarts = {grid}, max_iter = {grid} }}");
+    folder.write("p.toml", &SMALL.replace("params = { k = 6, restarts = 3 }", &many));
+    assert!(refused(&folder, &[]).contains("the grids have 1000000000 points together, more than 100000"));
+}
+
+#[test]
+fn nesting_of_any_depth_is_an_error() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    let deep = ".a".repeat(20_000);
+    for set in
+        [format!("clusterer.KM{deep}=1"), format!("seed={}", "[".repeat(20_000)), format!("a={{ b{deep} = 1 }}")]
+    {
+        assert!(refused(&folder, &["--set", &set]).contains("tables are nested more than 64 deep"));
+    }
+    folder.write("p.toml", &format!("{SMALL}\n[x{deep}]\n"));
+    assert!(refused(&folder, &[]).contains("tables are nested more than 64 deep"));
+}
+
+#[test]
+fn a_search_through_everything_hears_the_first_interrupt() {
+    let folder = Folder::new();
+    folder.write("p.toml", &over("/**/no such file.parquet", "parquet"));
+    let mut command = folder.compflow(&["run", "p.toml", "--out", "out"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let interrupted = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let took = interrupted.elapsed();
+    // Where there is little to search, it may have come to its end.
+    let code = output.status.code();
+    assert!(matches!(code, Some(130 | 2)), "{code:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[test]
+fn more_jobs_than_cores_are_as_many_as_there_are_cores() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--jobs", "100000", "--threads", "100000"], 0);
+    for option in ["--jobs", "--threads"] {
+        assert!(stderr.contains(&format!("{option} 100000: this machine runs ")), "{stderr}");
+    }
+}
+
+/// The system counts the threads of a user, and root has no limit; so another user is needed.
+#[test]
+fn a_system_that_grants_no_threads_gets_an_error_or_a_slower_run() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    let run = folder.compflow(&["run", "p.toml", "--out", "out", "--threads", "2"]);
+    let program = run.get_program().to_str().unwrap().to_owned();
+    let is_root =
+        std::fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0);
+    if !is_root
+        || !Command::new("setpriv")
+            .arg("--version")
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|done| done.success())
+    {
+        return;
+    }
+    std::os::unix::fs::chown(folder.path("."), Some(54_321), None).unwrap();
+    for limit in 1..12 {
+        let script = format!("ulimit -u {limit} && exec {program} run p.toml --out out{limit} --threads 2");
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=54321", "--clear-groups", "bash", "-c", &script]).current_dir(folder.path("."));
+        command.env("COMPFLOW_PLUGIN_PATH", crate::common::libraries());
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0..=2 | 126)), "{limit} threads: {code:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_number_of_cells_that_nobody_has_computed_is_refused_with_the_number() {
+    let folder = Folder::new();
+    let values: Vec<String> = (1..=2000).map(|value| value.to_string()).collect();
+    let many = format!("params = {{ k = {{ grid = [{}] }} }}", values.join(", "));
+    let text = SMALL.replace("params = { k = 6, restarts = 3 }", &many).replace("n = 45", "n = 12");
+    folder.write("p.toml", &text.replace("trials = 3", "trials = 6000"));
+    let output = folder.compflow(&["run", "p.toml", "--out", "out"]).output().unwrap();
+    let (_, stderr) = finished(output, 2);
+    assert!(stderr.contains("6000 trials and 2000 methods are 12000000 cells, more than 10000000"), "{stderr}");
+}

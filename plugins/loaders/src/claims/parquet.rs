@@ -1,0 +1,260 @@
+//! Parquet: the footer's lists and the depth of its schema, and how many values the pages of a column claim.
+//!
+//! The footer is Thrift in the compact protocol. It is walked without being decoded: a list of 2³¹ elements, or of 20,000
+//! groups inside one another, is a few bytes long.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use arrow_schema::ArrowError;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::basic::Type;
+use parquet::column::page::PageReader;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::check_size;
+
+/// Groups inside one another that a schema may have; a list takes two.
+const MOST_LEVELS: usize = 64;
+/// Structures inside one another that any footer has.
+const MOST_STRUCTURES: usize = 32;
+/// The fields of the footer and of an element of the schema that are looked at.
+const SCHEMA: i64 = 2;
+const CHILDREN: i64 = 5;
+
+/// Types of the compact protocol.
+const STOP: u8 = 0;
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const I32: u8 = 5;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+/// Refuses footers with lists that are longer than themselves, or a schema that is nested too deep. What is wrong otherwise
+/// is for the decoder to say.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_footer(mut file: &File) -> Result<(), String> {
+    let mut tail = [0; 8];
+    let read = |file: &mut &File, tail: &mut [u8]| -> io::Result<Vec<u8>> {
+        let end = file.seek(SeekFrom::End(-8))?;
+        file.read_exact(tail)?;
+        let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+        let start = end.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
+        let mut footer = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        (*file).take(length).read_to_end(&mut footer)?;
+        Ok(footer)
+    };
+    match read(&mut file, &mut tail) {
+        Ok(footer) if tail.ends_with(b"PAR1") => check_schema(&footer),
+        _ => Ok(()),
+    }
+}
+
+fn check_schema(footer: &[u8]) -> Result<(), String> {
+    let mut walk = Walk { rest: footer };
+    let mut children = Vec::new();
+    let mut field = 0;
+    while let Some(kind) = walk.field(&mut field)? {
+        if (field, kind) == (SCHEMA, LIST) {
+            let (count, of) = walk.list()?;
+            for _ in 0..count {
+                children.push(if of == STRUCT { walk.children()? } else { walk.skip(of, 0).map(|()| 0)? });
+            }
+        } else {
+            walk.skip(kind, 0)?;
+        }
+    }
+    let mut open: Vec<i64> = Vec::new();
+    for (at, count) in children.iter().enumerate() {
+        if *count > (children.len() - at) as i64 {
+            return Err(format!(
+                "a group of its schema claims {count} members, and {} follow",
+                children.len() - at - 1
+            ));
+        }
+        if let Some(left) = open.last_mut() {
+            *left -= 1;
+        }
+        if *count > 0 {
+            open.push(*count);
+        }
+        if open.len() > MOST_LEVELS {
+            return Err(format!("its schema is nested more than {MOST_LEVELS} deep"));
+        }
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+    }
+    Ok(())
+}
+
+/// Goes through a structure.
+struct Walk<'b> {
+    rest: &'b [u8],
+}
+
+impl Walk<'_> {
+    fn take(&mut self, count: u64) -> Result<(), String> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        self.rest =
+            self.rest.get(count..).ok_or_else(|| format!("its footer claims {count} bytes more than it has"))?;
+        Ok(())
+    }
+
+    fn byte(&mut self) -> Result<u8, String> {
+        let byte = self.rest.first().copied().ok_or("its footer breaks off")?;
+        self.take(1)?;
+        Ok(byte)
+    }
+
+    fn varint(&mut self) -> Result<u64, String> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err("its footer has a number that does not end".to_owned())
+    }
+
+    /// A number with a sign.
+    fn zigzag(&mut self) -> Result<i64, String> {
+        let number = self.varint()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// The type of the next field of a structure; `number` is that of the last one.
+    fn field(&mut self, number: &mut i64) -> Result<Option<u8>, String> {
+        let byte = self.byte()?;
+        if byte == STOP {
+            return Ok(None);
+        }
+        *number = match byte >> 4 {
+            0 => self.zigzag()?,
+            difference => number.saturating_add(i64::from(difference)),
+        };
+        Ok(Some(byte & 0x0f))
+    }
+
+    /// How many elements a list has, and of what type.
+    fn list(&mut self) -> Result<(u64, u8), String> {
+        let byte = self.byte()?;
+        let count = match byte >> 4 {
+            15 => self.varint()?,
+            count => u64::from(count),
+        };
+        self.all_there(count)?;
+        Ok((count, byte & 0x0f))
+    }
+
+    /// Every element takes a byte.
+    fn all_there(&self, count: u64) -> Result<(), String> {
+        match count > self.rest.len() as u64 {
+            true => Err(format!("a list of its footer claims {count} elements in {} bytes", self.rest.len())),
+            false => Ok(()),
+        }
+    }
+
+    /// How many members an element of the schema says it has.
+    fn children(&mut self) -> Result<i64, String> {
+        let (mut field, mut children) = (0, 0);
+        while let Some(kind) = self.field(&mut field)? {
+            match (field, kind) {
+                (CHILDREN, I32) => children = self.zigzag()?,
+                _ => self.skip(kind, 0)?,
+            }
+        }
+        Ok(children)
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), String> {
+        if depth > MOST_STRUCTURES {
+            return Err(format!("its footer is nested more than {MOST_STRUCTURES} deep"));
+        }
+        match kind {
+            TRUE | FALSE => Ok(()),
+            3 => self.take(1),
+            4..=6 => self.varint().map(|_| ()),
+            7 => self.take(8),
+            8 => {
+                let length = self.varint()?;
+                self.take(length)
+            }
+            9 | 10 => {
+                let (count, of) = self.list()?;
+                (0..count).try_for_each(|_| self.element(of, depth))
+            }
+            11 => {
+                let count = self.varint()?;
+                self.all_there(count)?;
+                let kinds = if count == 0 { 0 } else { self.byte()? };
+                (0..count).try_for_each(|_| {
+                    self.element(kinds >> 4, depth)?;
+                    self.element(kinds & 0x0f, depth)
+                })
+            }
+            STRUCT => {
+                let mut field = 0;
+                while let Some(kind) = self.field(&mut field)? {
+                    self.skip(kind, depth + 1)?;
+                }
+                Ok(())
+            }
+            13 => self.take(16),
+            other => Err(format!("its footer has a value of the unknown type {other}")),
+        }
+    }
+
+    /// Of a list or a map, where truth values take a byte.
+    fn element(&mut self, kind: u8, depth: usize) -> Result<(), String> {
+        if matches!(kind, TRUE | FALSE) { self.take(1) } else { self.skip(kind, depth + 1) }
+    }
+}
+
+/// Refuses a row group whose lists decode to more than its bytes can stand for, or than the memory allows: one row can hold
+/// them all. Columns without lists come out a batch at a time, however many rows there are.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_lists(
+    file: &File,
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+    roots: &[usize],
+    memory: u64,
+) -> Result<(), ArrowError> {
+    let schema = metadata.parquet_schema();
+    let group = metadata.metadata().row_group(group);
+    let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+    for (at, chunk) in group.columns().iter().enumerate() {
+        if !roots.contains(&schema.get_column_root_idx(at)) || chunk.column_descr().max_rep_level() == 0 {
+            continue;
+        }
+        let mut pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
+        let mut values = 0_u64;
+        while let Some(page) = pages.peek_next_page()? {
+            values = values.saturating_add(page.num_levels.unwrap_or(0) as u64);
+            pages.skip_next_page()?;
+        }
+        let bytes = match chunk.column_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(1) as u64,
+            Type::BYTE_ARRAY => 16,
+        };
+        let (claimed, from) = (values.saturating_mul(bytes), chunk.compressed_size().max(0) as u64);
+        // Where rows are even, batches are small, and data larger than the memory can be read.
+        let most = if values / (rows.max(1) as u64) * bytes > memory { memory } else { u64::MAX };
+        check_size(&format!("column `{}`", chunk.column_path()), claimed, from, most)
+            .map_err(ArrowError::ParquetError)?;
+    }
+    Ok(())
+}
