@@ -10,33 +10,42 @@ use super::factory::Factory;
 use crate::files::{display, plain};
 use crate::observer::Progress;
 
-/// How many lines a component may log during one piece of work.
+/// How many warnings, and how many other lines, a component may log during one piece of work.
 const MOST_LINES: u64 = 100;
 
-/// The lines that a component logs during one piece of work.
+/// The lines that a component logs during one piece of work. Warnings are counted by themselves, so that no other lines hide
+/// them.
 struct Lines<'a> {
     factory: &'a Factory,
     about: &'a str,
-    count: AtomicU64,
+    warnings: AtomicU64,
+    others: AtomicU64,
 }
 
 impl Lines<'_> {
-    /// Whether another one is one too many.
-    fn is_flood(&self) -> bool {
-        self.count.fetch_add(1, Ordering::Relaxed) >= MOST_LINES
+    fn count(&self, level: Level) -> &AtomicU64 {
+        if level == Level::Warn { &self.warnings } else { &self.others }
     }
 
-    /// How many were left out, if so.
-    fn left_out(&self) -> Option<String> {
-        let more = self.count.load(Ordering::Relaxed).saturating_sub(MOST_LINES);
-        (more > 0).then(|| format!("{more} further lines of its log were left out"))
+    /// Whether another one is one too many.
+    fn is_flood(&self, level: Level) -> bool {
+        self.count(level).fetch_add(1, Ordering::Relaxed) >= MOST_LINES
+    }
+
+    /// What is to be said of those that were left out, if any were.
+    fn left_out(&self, level: Level) -> Option<String> {
+        let more = self.count(level).load(Ordering::Relaxed).saturating_sub(MOST_LINES);
+        let what = if level == Level::Warn { "warnings" } else { "lines of its log" };
+        (more > 0).then(|| format!("{more} further {what} were left out"))
     }
 }
 
 impl Drop for Lines<'_> {
     fn drop(&mut self) {
-        if let Some(text) = self.left_out() {
-            self.factory.observer.log(Level::Warn, self.about, &text);
+        for level in [Level::Warn, Level::Info] {
+            if let Some(text) = self.left_out(level) {
+                self.factory.observer.log(level, self.about, &text);
+            }
         }
     }
 }
@@ -66,7 +75,7 @@ impl<'a> ComponentHost<'a> {
         Self {
             factory,
             about,
-            lines: Lines { factory, about, count: AtomicU64::new(0) },
+            lines: Lines { factory, about, warnings: AtomicU64::new(0), others: AtomicU64::new(0) },
             progress: None,
             dependencies: Mutex::default(),
             inputs: Mutex::default(),
@@ -117,7 +126,7 @@ impl<'a> ComponentHost<'a> {
     /// What the component warned of.
     pub(crate) fn into_warnings(self) -> Vec<String> {
         let mut warnings = self.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        warnings.extend(self.lines.left_out());
+        warnings.extend(self.lines.left_out(Level::Warn));
         warnings
     }
 
@@ -138,7 +147,7 @@ impl<'a> ComponentHost<'a> {
 
 impl Host for ComponentHost<'_> {
     fn log(&self, level: Level, text: &str) {
-        if self.lines.is_flood() {
+        if self.lines.is_flood(level) {
             return;
         }
         if level == Level::Warn {

@@ -33,7 +33,9 @@ pub(crate) mod unseeded;
 mod workload;
 
 pub use self::folder::INPUTS;
-pub use self::isolate::{Isolation, serve};
+pub use self::isolate::Isolation;
+#[cfg(unix)]
+pub use self::isolate::serve;
 pub(crate) use self::outcome::Outcome;
 pub use self::part::{Part, PartFinished, PartOptions, Phase};
 pub use self::preview::{Group, Preview};

@@ -13,6 +13,7 @@ use super::eval::filter;
 use super::{plugins, variables};
 use crate::cli::AssignArgs;
 use crate::failure::Failure;
+use crate::terminal::stdout::real;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -53,7 +54,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let threads = args.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     terminal.log(Level::Info, "", &basis(&assigner));
-    let tally = assign_files(&assigner, &recorded, &data, &args.out, threads)?;
+    let tally = assign_files(&assigner, &recorded, &data, &real(&args.out), threads)?;
     if !args.quiet {
         to_stderr(&said(&assigner, &tally, &args.out));
     }

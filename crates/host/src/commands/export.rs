@@ -16,6 +16,7 @@ use crate::cli::RttmArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::terminal::clean::clean;
+use crate::terminal::stdout::real;
 
 /// Sets in the order of the examples, and names of their members.
 type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
@@ -83,7 +84,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     if args.out == Path::new("-") {
         return print(&text);
     }
-    write_whole(&args.out, false, |file| file.write_all(text.as_bytes()))
+    write_whole(&real(&args.out), false, |file| file.write_all(text.as_bytes()))
         .map_err(|error| Failure::run(format!("{} cannot be written: {}", args.out.display(), plain(&error))))?;
     Ok(0)
 }

@@ -18,6 +18,7 @@ use super::{plugins, print};
 use crate::cli::InitArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+use crate::terminal::stdout::real;
 
 /// Runs the command.
 ///
@@ -49,7 +50,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
     }
     let judgement = judge(&found);
     let pipeline = text::pipeline(&found, judgement.as_ref());
-    write_whole(&args.out, false, |file| file.write_all(pipeline.as_bytes()))
+    write_whole(&real(&args.out), false, |file| file.write_all(pipeline.as_bytes()))
         .map_err(|error| Failure::run(format!("{out}: {}", plain(&error))))?;
     let mut said: String = found.iter().map(Found::summary).collect();
     if let Some(judgement) = &judgement {

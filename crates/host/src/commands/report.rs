@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::report::reference::Reference;
 use crate::report::{ReportData, markdown, page, pairs};
 use crate::terminal::clean::clean;
+use crate::terminal::stdout::real;
 
 /// Runs the command: prints where the report is, or the report itself.
 ///
@@ -100,7 +101,7 @@ fn tests_of(folder: &Path, run: &str) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_whole(path, false, |file| file.write_all(clean(text).as_bytes()))
+    write_whole(&real(path), false, |file| file.write_all(clean(text).as_bytes()))
         .map_err(|error| unwritable(path, &error))
 }
 

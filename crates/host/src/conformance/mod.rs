@@ -14,7 +14,6 @@ mod report;
 mod subject;
 mod worker;
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,7 +100,7 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         worker::columns_for(&args.columns, &component.name)?;
     }
     for (number, component) in library.components.iter().enumerate() {
-        if args.component.is_empty() || args.component.iter().any(|name| *name == component.name) {
+        if args.component.is_empty() || args.component.contains(&component.name) {
             let about = format!("{} {}", component.kind, component.name);
             test_component(plugins, args, &file, number, &about, &mut tally)?;
         }

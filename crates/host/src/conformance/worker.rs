@@ -1,15 +1,18 @@
 //! One component, point by point.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Error, ForeignComponent, Kind};
+use compflow_engine::files::plain;
+use compflow_engine::plugin::library;
 use serde_json::{Map, Value};
 
 use crate::cli::TestPluginArgs;
 use crate::commands::plugins;
 use crate::conformance::report::{Verdict, point, require};
 use crate::conformance::subject::Subject;
-use crate::conformance::{clusterer, composer, evaluator, loader, open, parameters};
+use crate::conformance::{clusterer, composer, evaluator, loader, parameters};
 use crate::failure::Failure;
 
 /// Tests the component with this number.
@@ -17,7 +20,8 @@ use crate::failure::Failure;
 /// # Errors
 /// If the request was wrong.
 pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, number: usize) -> Result<(), Failure> {
-    let siblings = open(file).map_err(|reason| Failure::run(reason.to_string()))?.components;
+    let opened = File::open(file).map_err(|error| Failure::run(plain(&error)))?;
+    let siblings = library::open(file, opened).map_err(|reason| Failure::run(reason.to_string()))?.components;
     let component = *siblings.get(number).ok_or_else(|| Failure::request("there is no such component"))?;
     let registry = plugins::registry(plugins)?;
     let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();

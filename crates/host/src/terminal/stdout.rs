@@ -2,7 +2,8 @@
 //! descriptor that they know leads to stderr, and nobody but the program has the real one.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The real one, once it has been taken away from everybody else.
@@ -34,6 +35,17 @@ pub(crate) fn handle() -> io::Result<std::os::fd::OwnedFd> {
     }
 }
 
+/// A path under which the real one is, if that is what a path means: the names that the system has for it lead to stderr.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    #[cfg(unix)]
+    if let Some(own) = OWN.get()
+        && ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+    {
+        return PathBuf::from(format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(own)));
+    }
+    path.to_owned()
+}
+
 /// Writes to the real one.
 ///
 /// # Errors
@@ -46,9 +58,4 @@ pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
             stdout.write_all(bytes).and_then(|()| stdout.flush())
         }
     }
-}
-
-/// Whether the user looks at the real one.
-pub(crate) fn is_terminal() -> bool {
-    OWN.get().map_or_else(|| io::stdout().is_terminal(), IsTerminal::is_terminal)
 }

@@ -4,8 +4,12 @@
 //! then computes one cell after the other exactly as the run itself would. What happens meanwhile, and the cell's row, come
 //! back over a socket. When a worker dies, what was under way has failed, and another one takes its place.
 
+#[cfg(not(unix))]
+mod elsewhere;
 mod frames;
+#[cfg(unix)]
 mod remote;
+#[cfg(unix)]
 mod worker;
 
 use std::ffi::OsString;
@@ -16,8 +20,12 @@ use std::time::Duration;
 
 use compflow_api::Level;
 
+#[cfg(not(unix))]
+pub(super) use self::elsewhere::Hand;
 use self::frames::Setup;
+#[cfg(unix)]
 pub(super) use self::remote::Hand;
+#[cfg(unix)]
 pub use self::worker::serve;
 use crate::data::snapshot;
 use crate::error::{Error, Result};
