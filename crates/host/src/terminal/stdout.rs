@@ -2,7 +2,7 @@
 //! descriptor that they know leads to stderr, and nobody but the program has the real one.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -58,9 +58,4 @@ pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
             stdout.write_all(bytes).and_then(|()| stdout.flush())
         }
     }
-}
-
-/// Whether the user looks at the real one.
-pub(crate) fn is_terminal() -> bool {
-    OWN.get().map_or_else(|| io::stdout().is_terminal(), IsTerminal::is_terminal)
 }
