@@ -142,12 +142,12 @@ impl Accounts {
     fn only(&self, group: u32, users: &BTreeSet<u32>) -> bool {
         let trusted = |id: &str| id.parse().is_ok_and(|id| users.contains(&id));
         let Some(entry) = find(&self.groups, 2, &group.to_string()) else { return false };
-        let members =
+        let mut members =
             entry.get(3).into_iter().flat_map(|members| members.split(',')).filter(|name| !name.is_empty());
         let named =
             |name: &str| find(&self.users, 0, name).is_some_and(|user| user.get(2).is_some_and(|id| trusted(id)));
         let mut primary = entries(&self.users).filter(|user| user.get(3) == Some(&group.to_string().as_str()));
-        members.into_iter().all(named) && primary.all(|user| user.get(2).is_some_and(|id| trusted(id)))
+        members.all(named) && primary.all(|user| user.get(2).is_some_and(|id| trusted(id)))
     }
 
     fn user(&self, id: u32) -> String {
