@@ -11,6 +11,8 @@ mod check;
 mod interop;
 mod stream;
 mod view;
+#[cfg(feature = "arrow")]
+mod words;
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -23,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub use stream::Stream;
 pub(crate) use stream::table_schema;
 pub(crate) use view::View;
+#[cfg(feature = "arrow")]
+pub use words::in_words;
 
 use crate::float_env::with_default_floats;
 use crate::{Result, Sets};

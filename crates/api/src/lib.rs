@@ -138,6 +138,7 @@ mod rows;
 mod services;
 mod sets;
 mod space;
+mod words;
 
 #[doc(hidden)]
 pub use inventory;
@@ -146,7 +147,7 @@ pub use inventory;
 pub use raw::collect_problem;
 
 #[cfg(feature = "arrow")]
-pub use arrow::{BatchReader, Batches};
+pub use arrow::{BatchReader, Batches, in_words};
 pub use arrow::{Column, Stream, Table};
 pub use clusterer::{Clusterer, Clustering, Densities, Diagnostics, Shape, Singletons, StreamTask, Task};
 pub use component::{Component, Flags, Kind, NoParams};
@@ -168,6 +169,7 @@ pub use rows::{BATCH_ROWS, Rows};
 pub use services::{Host, Level, NoHost, Services};
 pub use sets::Sets;
 pub use space::{Distance, Normalize, Space};
+pub use words::plural;
 
 /// The README's plugin compiles.
 #[cfg(doctest)]

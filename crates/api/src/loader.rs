@@ -9,10 +9,10 @@ use crate::{Result, Services, Stream, Table};
 pub trait Loader: Send + Sync {
     /// Opens a stream of all columns that were asked for, and no others, under the names of the request.
     ///
-    /// `embedding` is a list or fixed-size list of f16, f32 or f64; `truth` a list of integers or strings, or one of
-    /// those itself; `trial` integers; `id` integers or strings; `preference` and `weight` numbers; a name that begins with
-    /// `column:` stands for a further column of integers, floats or strings. The caller converts and checks the
-    /// values.
+    /// `embedding` is a list or fixed-size list of numbers, or a string of them; `truth` a list of integers or strings, or
+    /// one of those itself; `trial` integers; `id` integers or strings; `preference` and `weight` numbers; a name that begins
+    /// with `column:` stands for a further column of integers, floats or strings, which may also be one dimension of the
+    /// embeddings or whether a label is in the sets. The caller converts and checks the values.
     ///
     /// # Errors
     /// If the source cannot be opened, or lacks a column: [`Error::column`](crate::Error::column).

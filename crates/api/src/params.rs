@@ -33,6 +33,15 @@ pub(crate) fn parse<P: DeserializeOwned + JsonSchema>(json: &str) -> Result<P> {
     serde_json::from_value(value).map_err(Error::new)
 }
 
+/// What parameters are called here, and by other tools.
+const SYNONYMS: [(&str, &[&str]); 5] = [
+    ("k", &["n_clusters", "n_components", "num_clusters", "clusters", "nclusters", "n_classes"]),
+    ("restarts", &["n_init", "n_restarts", "nstart", "num_init"]),
+    ("max_iter", &["max_iterations", "n_iter", "maxiter", "iterations"]),
+    ("tol", &["tolerance", "eps", "epsilon"]),
+    ("seed", &["random_state", "random_seed", "rng"]),
+];
+
 /// The candidate that `name` is most likely a slip of, if any is near enough.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
@@ -257,6 +266,13 @@ fn allows(schema: &Value, value: &Value) -> bool {
 /// Which parameter was probably meant, or which there are.
 fn known(name: &str, properties: Option<&Map<String, Value>>) -> String {
     let names = || properties.into_iter().flat_map(Map::keys);
+    let same = SYNONYMS.iter().filter(|(_, others)| others.contains(&name)).map(|(own, _)| *own);
+    if let Some(own) = same.into_iter().find(|own| names().any(|name| name == own)) {
+        return format!("here it is called `{own}`");
+    }
+    if let Some("seed") = SYNONYMS.iter().find(|(_, others)| others.contains(&name)).map(|(own, _)| *own) {
+        return "`seed` is a key of the whole pipeline".to_owned();
+    }
     if let Some(near) = nearest(name, names().map(String::as_str)) {
         return format!("did you mean `{near}`?");
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::causes::Cause;
 use crate::problem::{Problem, Source};
 
 /// What comes back from everything in the engine that can fail.
@@ -24,7 +25,7 @@ pub enum Error {
     /// A library is not used, and why. Who reports it names the file.
     Library(String),
     /// Data cannot be used: names the row where one is at fault.
-    Data(String),
+    Data(Box<Problem>),
     /// A component's own words.
     Component(compflow_api::Error),
     /// Somebody [requested](crate::Cancel::request) the end.
@@ -42,9 +43,23 @@ impl Error {
         Self::Run(text.into())
     }
 
-    /// What is wrong with data.
+    /// What is wrong with data, if nothing else can be said of its cause.
     pub(crate) fn data(text: impl Into<String>) -> Self {
-        Self::Data(text.into())
+        Self::fault(Cause::Data, text)
+    }
+
+    /// What is wrong with data.
+    pub(crate) fn fault(cause: Cause, text: impl Into<String>) -> Self {
+        Self::Data(Box::new(Problem::without_place(cause, text)))
+    }
+
+    /// Adds what would do to an error about data.
+    #[must_use]
+    pub(crate) fn help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Data(problem) => Self::Data(Box::new(problem.help(help))),
+            other => other,
+        }
     }
 
     /// All problems of a pipeline, sorted by place, each once.
@@ -58,7 +73,10 @@ impl Error {
     #[must_use]
     pub(crate) fn context(self, what: impl fmt::Display) -> Self {
         match self {
-            Self::Data(text) => Self::Data(format!("{what}: {text}")),
+            Self::Data(mut problem) => {
+                problem.text = format!("{what}: {}", problem.text);
+                Self::Data(problem)
+            }
             Self::Component(error) => Self::Component(error.context(what)),
             other => other,
         }
@@ -81,7 +99,8 @@ impl fmt::Display for Error {
                 let texts: Vec<&str> = problems.iter().map(|problem| problem.text.as_str()).collect();
                 f.write_str(&texts.join("; "))
             }
-            Self::Request(text) | Self::Run(text) | Self::Library(text) | Self::Data(text) => f.write_str(text),
+            Self::Request(text) | Self::Run(text) | Self::Library(text) => f.write_str(text),
+            Self::Data(problem) => write!(f, "{problem}"),
             Self::Component(error) => write!(f, "{error}"),
             Self::Interrupted => f.write_str("interrupted"),
         }

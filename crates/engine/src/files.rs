@@ -87,36 +87,6 @@ impl Inputs {
     }
 }
 
-/// The files that a path names, in the order of their names if it is a pattern such as `part-*.parquet`; a path that exists is
-/// no pattern.
-///
-/// # Errors
-/// If it is no valid pattern, or matches no file.
-pub fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
-    let text = path.to_string_lossy();
-    if !text.contains(['*', '?', '[']) || path.exists() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let files = pattern::expand(&text, &Cancel::new()).map_err(|reason| format!("{text} {reason}"))?;
-    if files.is_empty() { Err(format!("no file matches {text}")) } else { Ok(files) }
-}
-
-/// The files that somebody means by a path or a pattern, with their real names.
-///
-/// # Errors
-/// If there are none, or it is a folder.
-pub fn named_files(path: &str) -> Result<Vec<PathBuf>, String> {
-    let real = |file: PathBuf| match file.canonicalize() {
-        Ok(real) if real.is_dir() => Err(format!(
-            "{}: is a folder, not a file; name the files, or a pattern such as 'FOLDER/*.parquet'",
-            file.display()
-        )),
-        Ok(real) => Ok(real),
-        Err(error) => Err(format!("{}: {}", file.display(), plain(&error))),
-    };
-    matching(Path::new(path))?.into_iter().map(real).collect()
-}
-
 /// Refuses what is no file: opening a pipe waits for somebody who writes to it, and reading a device may never end.
 ///
 /// # Errors

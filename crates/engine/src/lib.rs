@@ -61,6 +61,7 @@
 //! machines) and [`fit`] (learning a composer). A test holds them to it.
 
 mod cancel;
+pub mod causes;
 mod error;
 pub mod files;
 mod observer;

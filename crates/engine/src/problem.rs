@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::causes::Cause;
+
 /// A text in which problems can be found: the pipeline file, or an option of the command line.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -23,6 +25,8 @@ pub struct Origin {
 /// Something that must be changed before a pipeline can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// What it can be looked up under.
+    pub cause: Cause,
     /// What is wrong: lower case, no full stop.
     pub text: String,
     /// `None` for what is wrong with the whole request.
@@ -33,13 +37,13 @@ pub struct Problem {
 
 impl Problem {
     /// A problem at a place.
-    pub fn new(origin: &Origin, text: impl Into<String>) -> Self {
-        Self { text: text.into(), origin: Some(origin.clone()), help: None }
+    pub fn new(cause: Cause, origin: &Origin, text: impl Into<String>) -> Self {
+        Self { cause, text: text.into(), origin: Some(origin.clone()), help: None }
     }
 
     /// A problem with the whole.
-    pub fn without_place(text: impl Into<String>) -> Self {
-        Self { text: text.into(), origin: None, help: None }
+    pub fn without_place(cause: Cause, text: impl Into<String>) -> Self {
+        Self { cause, text: text.into(), origin: None, help: None }
     }
 
     /// Adds what would do.
@@ -58,8 +62,16 @@ impl Problem {
         let known: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
         if known.is_empty() { self } else { self.help(format!("there are {}", known.join(", "))) }
     }
+
     /// To sort by: source and position; without a place last.
     pub(crate) fn place(&self) -> (usize, usize) {
         self.origin.as_ref().map_or((usize::MAX, 0), |origin| (origin.source, origin.span.start))
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate's root; each may know those before it.
-const ORDER: [&str; 16] = [
-    "cancel", "files", "parallel", "problem", "error", "observer", "pipeline", "plugin", "data", "plan", "run",
-    "results", "assign", "fitted", "shards", "fit",
+const ORDER: [&str; 17] = [
+    "cancel", "causes", "files", "parallel", "problem", "error", "observer", "pipeline", "plugin", "data", "plan",
+    "run", "results", "assign", "fitted", "shards", "fit",
 ];
 
 /// All source files and their code without comments, line by line.

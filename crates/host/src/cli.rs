@@ -79,6 +79,11 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Explain the code of a message, such as C012: what it means, an example, and what to do.
+    Explain {
+        /// The code [default: list all].
+        code: Option<String>,
+    },
     /// Score the sets of one file against those of another: lists, 0/1 columns or delimited strings.
     Eval(EvalArgs),
     /// Give new examples to the clusters of a finished run.
@@ -150,19 +155,24 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Parquet, Arrow or npy files, each a data set; files that are parts of one are given as a pattern in quotes.
+    /// Parquet, Arrow, CSV, TSV, JSON lines or npy files, each a data set; files that are parts of one are given as a folder or
+    /// a pattern in quotes.
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<String>,
     /// The pipeline to write.
     #[arg(long, value_name = "FILE", default_value = "pipeline.toml")]
     pub(crate) out: PathBuf,
-    /// The column of embeddings [default: the one that holds lists of floats].
+    /// The column of embeddings, or 'd*' for a column of every dimension [default: the one that holds lists of numbers, or
+    /// columns that are numbered].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) embedding: Option<String>,
-    /// The column of true sets [default: one that is called labels, truth or the like, or the only one that holds lists];
-    /// `none` for data without.
+    /// The column of true sets, or 'is_*' for a column of 0 and 1 for every label [default: one that is called labels, truth or
+    /// the like, or the only one that holds lists]; `none` for data without.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) truth: Option<String>,
+    /// Take texts of labels apart at this: with `,` the text "anna,ben" is a set of two.
+    #[arg(long, value_name = "SEPARATOR")]
+    pub(crate) split: Option<String>,
     /// Overwrite the pipeline if it is there.
     #[arg(long)]
     pub(crate) force: bool,
@@ -171,7 +181,7 @@ pub(crate) struct InitArgs {
 /// What `run` and `plan` have in common.
 #[derive(Debug, Default, Args)]
 pub(crate) struct PipelineArgs {
-    /// The pipeline file.
+    /// The pipeline file; `-` is standard input.
     pub(crate) file: PathBuf,
     /// The results folder [default: results/NAME].
     #[arg(long, value_name = "DIR")]
@@ -183,10 +193,10 @@ pub(crate) struct PipelineArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
     /// How many cells to run at the same time [default: the number of cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<u32>,
     /// How many threads a cell may use [default: the cores that the jobs leave].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -376,7 +386,8 @@ pub(crate) struct AssignArgs {
     /// The results folder.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// New examples: .parquet, .arrow or .npy files, or a quoted pattern of them, read as if they were one.
+    /// New examples: .parquet, .arrow, .csv, .tsv, .jsonl or .npy files, a folder or a quoted pattern of them, read as if they
+    /// were one.
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<String>,
     /// The Parquet file to write: a row for every example.
@@ -400,7 +411,7 @@ pub(crate) struct AssignArgs {
     /// Leave examples unassigned that are farther from their cluster than this share of the run's own, e.g. 0.99.
     #[arg(long, value_name = "SHARE")]
     pub(crate) novel: Option<f64>,
-    /// The column of embeddings [default: that of the run's data].
+    /// The column of embeddings, or 'd*' for a column of every dimension [default: as in the run's data].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) embedding: Option<String>,
     /// The column of identifiers [default: that of the run's data, if it is there, else the rows are numbered].
@@ -413,7 +424,7 @@ pub(crate) struct AssignArgs {
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub(crate) filter: Vec<String>,
     /// How many threads to use [default: the number of cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// Show nothing but errors.
     #[arg(long)]
@@ -429,10 +440,14 @@ pub(crate) struct FitComposerArgs {
     /// The weights to write, for `[composer] use = "bilinear"`.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none [default:
-    /// embedding=embedding,truth=labels, and trial=trial if there is one; all examples count the same].
+    /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none, embedding='d*' for a
+    /// column of every dimension, truth='is_*' for columns of 0 and 1 [default: embedding=embedding,truth=labels, and
+    /// trial=trial if there is one; all examples count the same].
     #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
+    /// Take texts of labels apart at this: with `,` the text "anna,ben" is a set of two.
+    #[arg(long, value_name = "SEPARATOR")]
+    pub(crate) split: Option<String>,
     /// What the pipeline's `space` will do to vectors before distances are taken.
     #[arg(long, value_enum, default_value_t = Normalization::None)]
     pub(crate) normalize: Normalization,
@@ -452,7 +467,7 @@ pub(crate) struct FitComposerArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// How many threads to use [default: all cores]; no result depends on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// Print everything that was found out as JSON.
     #[arg(long)]
@@ -602,6 +617,36 @@ pub(crate) struct TestPluginArgs {
     /// The number of a component: a test of its own, which reports to the one that started it.
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) worker: Option<usize>,
+}
+
+/// A number of things that work at the same time.
+fn parse_count(text: &str) -> Result<u32, String> {
+    let count = text.parse::<u32>().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "expected a whole number of at least 1; leave the option out to use all cores".to_owned())
+}
+
+/// What somebody probably wants who names a command that there is not.
+pub(crate) fn instead_of(command: &str) -> Option<&'static str> {
+    match command {
+        "predict" | "transform" | "classify" => {
+            Some("`compflow assign RUN DATA --out FILE` gives new examples to the clusters of a finished run")
+        }
+        "fit" | "train" | "cluster" | "start" => {
+            Some("`compflow run PIPELINE` clusters, `compflow init DATA` writes a pipeline for your data")
+        }
+        "validate" | "lint" | "test" => {
+            Some("`compflow check PIPELINE` finds everything that is wrong with a pipeline")
+        }
+        "score" | "evaluate" | "metrics" => {
+            Some("`compflow eval PRED TRUTH` scores sets, `compflow run` those that it finds")
+        }
+        "list" | "components" | "ls" => Some("`compflow plugins` lists all libraries and their components"),
+        "describe" | "show" | "man" => Some("`compflow inspect NAME` describes a component and its parameters"),
+        "plot" | "view" | "open" => Some("`compflow report RUN` makes a page of a finished run"),
+        "compare" => Some("`compflow diff A B` compares two runs"),
+        "new" | "create" => Some("`compflow init DATA` writes a pipeline, `compflow new-plugin` a plugin"),
+        _ => None,
+    }
 }
 
 /// How long something may take.

@@ -22,6 +22,10 @@ pub(crate) fn show(failure: &Failure) {
     match failure {
         Failure::Problems { problems, sources } => as_is_to_stderr(&problems::render(problems, sources)),
         Failure::Interrupted => to_stderr("interrupted"),
+        Failure::Data(problem) => {
+            let help = problem.help.as_ref().map_or_else(String::new, |help| format!("\n  = help: {help}"));
+            to_stderr(&format!("error[{}]: {}{help}", problem.cause.code(), problem.text));
+        }
         other => to_stderr(&format!("error: {other}")),
     }
 }

@@ -9,12 +9,13 @@ mod report;
 mod terminal;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
-use crate::cli::Cli;
-use crate::terminal::interrupt;
+use crate::cli::{Cli, instead_of};
+use crate::terminal::{interrupt, to_stderr};
 
 fn main() {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let code = match commands::dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
@@ -23,4 +24,16 @@ fn main() {
         }
     };
     interrupt::exit(code)
+}
+
+/// Says what is wrong with the command line, and what was probably meant.
+fn refuse(error: &clap::Error) -> ! {
+    // Whether anybody reads it must not decide how this ends.
+    let _ = error.print();
+    if let Some(ContextValue::String(command)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(tip) = instead_of(command)
+    {
+        to_stderr(&format!("\n  tip: {tip}"));
+    }
+    interrupt::exit(error.exit_code())
 }

@@ -12,6 +12,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat;
+use compflow_api::in_words;
 use numpy::{PyArray2, PyReadonlyArray1};
 use parquet::arrow::ArrowWriter;
 use pyo3::prelude::*;
@@ -186,7 +187,7 @@ impl Matrix {
             let dim = width(ends.windows(2).map(|ends| (ends[1] - ends[0]) as usize))?;
             (lists.values().slice(ends[0] as usize, lists.len() * dim), dim)
         } else {
-            return Err(wrong(format!("expected lists of numbers, found {}", array.data_type())));
+            return Err(wrong(format!("expected lists of numbers, found {}", in_words(array.data_type()))));
         };
         Ok(Self { values: floats(&values, "the embeddings")?, rows: array.len(), dim })
     }
@@ -246,7 +247,7 @@ fn width(mut lengths: impl Iterator<Item = usize>) -> PyResult<usize> {
 /// Numbers as float32, without a copy if they are that.
 fn floats(array: &ArrayRef, what: &str) -> PyResult<ScalarBuffer<f32>> {
     if !array.data_type().is_numeric() {
-        return Err(wrong(format!("{what} must be numbers, found {}", array.data_type())));
+        return Err(wrong(format!("{what} must be numbers, found {}", in_words(array.data_type()))));
     }
     if array.null_count() > 0
         && let Some(at) = (0..array.len()).find(|&at| array.is_null(at))

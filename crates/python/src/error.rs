@@ -13,7 +13,8 @@ pub(crate) fn raised(error: Error) -> PyErr {
             let texts: Vec<String> = problems.iter().map(said).collect();
             PyValueError::new_err(texts.join("\n"))
         }
-        Error::Request(text) | Error::Data(text) => PyValueError::new_err(text),
+        Error::Request(text) => PyValueError::new_err(text),
+        Error::Data(problem) => PyValueError::new_err(problem.to_string()),
         Error::Run(text) | Error::Library(text) => PyRuntimeError::new_err(text),
         Error::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         Error::Component(error) => {

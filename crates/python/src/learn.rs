@@ -37,6 +37,7 @@ pub(crate) fn learn_composer(
             truth: "truth".to_owned(),
             trial: if has_trials { Trials::Column("trial".to_owned()) } else { Trials::No },
             weight: None,
+            split: None,
         },
     };
     let composers = composers.into_iter().map(|component| LibraryComposer { component, params: None });

@@ -101,7 +101,7 @@ pub(crate) fn shard_fit<'py>(
                 |error| {
                     let text = error.to_string();
                     *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    Error::Data(text)
+                    Error::run(text)
                 },
             )
         };

@@ -39,7 +39,8 @@ mod seen;
 mod tests;
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Sets, Shape, Task, register,
+    Clusterer, Clustering, Component, Diagnostics, Error, Level, Result, Services, Sets, Shape, Task, plural,
+    register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,7 +155,10 @@ impl Clusterer for Ap {
         if let Rule::Clusters(k) = self.rule
             && k > n
         {
-            return Err(Error::parameter("preference.k", format!("= {k} is more than the {n} examples")));
+            return Err(Error::parameter(
+                "preference.k",
+                format!("= {k} is more than the {}", plural(n, "example")),
+            ));
         }
         services.require_memory(
             self.memory(task.shape(), services)?,

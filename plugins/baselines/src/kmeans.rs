@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compflow_api::{
     Clusterer, Clustering, Component, Diagnostics, Flags, Level, Normalize, Result, Services, Sets, Shape,
-    Singletons, Task, register,
+    Singletons, Task, plural, register,
 };
 use rand::SeedableRng;
 use rand::seq::index::{sample, sample_weighted};
@@ -307,7 +307,10 @@ impl Run {
             };
             services.log(
                 Level::Warn,
-                format!("kmeans found {clusters} clusters for `k` = {k}; the others are empty, as {reason}"),
+                format!(
+                    "kmeans found {} for `k` = {k}; the others are empty, as {reason}",
+                    plural(clusters as usize, "cluster")
+                ),
             );
         }
         self.labels.iter_mut().for_each(|label| *label = names[*label as usize]);

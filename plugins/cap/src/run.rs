@@ -1,6 +1,6 @@
 //! Passing messages until nobody chooses otherwise, and looking for a preference.
 
-use compflow_api::{Error, Level, Result, Services, Sets, Task};
+use compflow_api::{Error, Level, Result, Services, Sets, Task, plural};
 use compflow_kernels::preference::{Rule, Search, TRIALS};
 use compflow_kernels::workers::Workers;
 use rand::{RngExt, SeedableRng};
@@ -398,7 +398,7 @@ impl Setting {
         }
         if let Rule::Clusters(k) = self.rule {
             if found != k {
-                warn(format!("cap found no preference that gives {k} singletons, and has {found}"));
+                warn(format!("cap found no preference that gives {}, and has {found}", plural(k, "singleton")));
             }
         } else if n > 1 && found == n {
             warn("every example is an exemplar of its own; lower `preference`".to_owned());

@@ -2,7 +2,7 @@
 
 use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Column, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial,
-    Result, Services, Sets, Shape, Singletons, StreamTask, Task, register,
+    Result, Services, Sets, Shape, Singletons, StreamTask, Task, plural, register,
 };
 use compflow_kernels::counting;
 use compflow_kernels::elsewhere::{self, LOOK};
@@ -152,7 +152,7 @@ impl Cgm {
         let weights = weights::check(task.weights, n)?;
         let counted = weights::count(weights, n);
         if k > counted {
-            return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples")));
+            return Err(Error::parameter("k", format!("= {k} is more than the {}", plural(counted, "example"))));
         }
         known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use compflow_api::{
     BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial, Result,
-    Services, Sets, Shape, Singletons, StreamTask, Task, register,
+    Services, Sets, Shape, Singletons, StreamTask, Task, plural, register,
 };
 use compflow_kernels::counting;
 use compflow_kernels::elsewhere::{self, LOOK};
@@ -135,7 +135,10 @@ impl Ckm {
         let counted = weights::count(task.weights, n);
         if k > counted {
             let which = if counted < n { " whose weight is not 0" } else { "" };
-            return Err(Error::parameter("k", format!("= {k} is more than the {counted} examples{which}")));
+            return Err(Error::parameter(
+                "k",
+                format!("= {k} is more than the {}{which}", plural(counted, "example")),
+            ));
         }
         known::require_room(task.named(), k)?;
         let count = counting::compositions(k, degree)?;
@@ -311,8 +314,9 @@ impl Ckm {
             services.log(
                 Level::Warn,
                 format!(
-                    "ckm found {singletons} singletons for `k` = {k}; no example needs the others, as is so when \
-                     fewer examples than `k` are distinct"
+                    "ckm found {} for `k` = {k}; no example needs the others, as is so when fewer examples than `k` are \
+                     distinct",
+                    plural(singletons as usize, "singleton")
                 ),
             );
         }

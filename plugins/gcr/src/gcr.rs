@@ -2,7 +2,7 @@
 
 use compflow_api::{
     Clusterer, Clustering, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Level, Normalize,
-    Result, Services, Shape, Space, Task, register,
+    Result, Services, Shape, Space, Task, plural, register,
 };
 
 use crate::compositions::{Compositions, Near};
@@ -234,8 +234,9 @@ impl Gcr {
         }
         if k < 3 {
             let text = format!(
-                "the base `{base}` found {k} clusters, and a composition takes one to be composed of two others: its \
-                 clustering is the result; let it find more"
+                "the base `{base}` found {}, and a composition takes one to be composed of two others: its clustering is the \
+                 result; let it find more",
+                plural(k, "cluster")
             );
             services.log(Level::Warn, text);
             return 1;

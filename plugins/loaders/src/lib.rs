@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `parquet` | Parquet files, row groups in parallel |
 //! | `arrow` | Arrow IPC files and streams |
+//! | `csv` | CSV and TSV files, plain or compressed |
+//! | `json` | JSON lines, plain or compressed |
 //! | `npy` | NumPy arrays, labels from a second file |
 //! | `synthetic` | nothing: it draws compositional data from a seed |
 //! | `disturbed` | what another loader reads, with examples left out or replaced by outliers |
 //!
 //! All but `disturbed` stream: a table is never in memory as a whole. What a source holds (its columns, and if that can be known
-//! the number of rows and the length of embeddings) they say from its header or footer. They return the columns that were
+//! the number of rows and the length of embeddings) they say from its header or footer; of text they read all of it. They return the columns that were
 //! asked for and no others; those that are missing are an error that names all of them.
 
 #![deny(unsafe_code)]
 
 mod arrow;
 mod claims;
+mod csv;
 mod disturbed;
+mod json;
 mod npy;
 mod npy_file;
 mod npy_labels;
@@ -27,5 +31,6 @@ mod source;
 mod synthetic;
 #[cfg(test)]
 mod testing;
+mod text_file;
 
 compflow_api::export_library!();

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{
     ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
 };
@@ -20,7 +23,7 @@ use crate::select::all;
 use crate::source::{damaged, path, rows_per_batch};
 
 /// Reads embeddings from an npy file: a NumPy array with one row per example, of 16, 32 or 64-bit floating-point
-/// numbers in any order and byte order.
+/// numbers, or of integers, in any order and byte order.
 ///
 /// Such a file has no named columns: the name asked for as embedding does not matter, true sets come from a second file,
 /// and other columns cannot be asked for.
@@ -107,7 +110,7 @@ struct Numbers {
 
 impl Numbers {
     fn new(file: &NpyFile) -> Result<Self> {
-        let expected = || file.unexpected("one row of 16, 32 or 64-bit floating-point numbers per example");
+        let expected = || file.unexpected("one row of numbers, of at most 64 bits, per example");
         let (number, decode): (_, Decode) = match (file.axes, file.kind(), file.item) {
             (2, TypeChar::Float, 2) => {
                 (DataType::Float16, |bytes| decoded::<Float16Type, 2>(bytes, f16::from_le_bytes))
@@ -117,6 +120,20 @@ impl Numbers {
             }
             (2, TypeChar::Float, 8) => {
                 (DataType::Float64, |bytes| decoded::<Float64Type, 8>(bytes, f64::from_le_bytes))
+            }
+            (2, TypeChar::Int, 1) => (DataType::Int8, |bytes| decoded::<Int8Type, 1>(bytes, i8::from_le_bytes)),
+            (2, TypeChar::Int, 2) => (DataType::Int16, |bytes| decoded::<Int16Type, 2>(bytes, i16::from_le_bytes)),
+            (2, TypeChar::Int, 4) => (DataType::Int32, |bytes| decoded::<Int32Type, 4>(bytes, i32::from_le_bytes)),
+            (2, TypeChar::Int, 8) => (DataType::Int64, |bytes| decoded::<Int64Type, 8>(bytes, i64::from_le_bytes)),
+            (2, TypeChar::Uint, 1) => (DataType::UInt8, |bytes| decoded::<UInt8Type, 1>(bytes, u8::from_le_bytes)),
+            (2, TypeChar::Uint, 2) => {
+                (DataType::UInt16, |bytes| decoded::<UInt16Type, 2>(bytes, u16::from_le_bytes))
+            }
+            (2, TypeChar::Uint, 4) => {
+                (DataType::UInt32, |bytes| decoded::<UInt32Type, 4>(bytes, u32::from_le_bytes))
+            }
+            (2, TypeChar::Uint, 8) => {
+                (DataType::UInt64, |bytes| decoded::<UInt64Type, 8>(bytes, u64::from_le_bytes))
             }
             _ => return Err(expected()),
         };

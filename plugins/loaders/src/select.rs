@@ -94,7 +94,7 @@ impl Selection {
                 Some((index, field)) => match as_type_of(field, value) {
                     Some(constant) => conditions.push((index, Scalar::new(constant))),
                     None => {
-                        let (path, holds) = (path.display(), field.data_type());
+                        let (path, holds) = (path.display(), compflow_api::in_words(field.data_type()));
                         let text = format!("is {value}, but column `{column}` of {path} holds {holds}");
                         problems.push(Error::parameter(&format!("where.{column}"), text));
                     }
@@ -238,10 +238,10 @@ mod tests {
     #[test]
     fn a_value_that_the_column_cannot_have_is_refused() {
         let refused = |conditions| rows(conditions).unwrap_err().to_string();
-        assert_eq!(refused(json!({"n": -1})), "`where.n` is -1, but column `n` of t holds UInt32");
-        assert_eq!(refused(json!({"n": 1.5})), "`where.n` is 1.5, but column `n` of t holds UInt32");
-        assert_eq!(refused(json!({"n": "3"})), "`where.n` is \"3\", but column `n` of t holds UInt32");
-        assert_eq!(refused(json!({"good": 1})), "`where.good` is 1, but column `good` of t holds Boolean");
+        assert_eq!(refused(json!({"n": -1})), "`where.n` is -1, but column `n` of t holds whole numbers");
+        assert_eq!(refused(json!({"n": 1.5})), "`where.n` is 1.5, but column `n` of t holds whole numbers");
+        assert_eq!(refused(json!({"n": "3"})), "`where.n` is \"3\", but column `n` of t holds whole numbers");
+        assert_eq!(refused(json!({"good": 1})), "`where.good` is 1, but column `good` of t holds true and false");
         assert_eq!(
             refused(json!({"n": [3], "x": null})),
             "`where.n` must be a string, a number, true or false, found [3]\n\

@@ -64,6 +64,8 @@ fn text(error: ArrowError) -> String {
         ArrowError::ParquetError(text) => text.trim_start_matches("Parquet error: ").to_owned(),
         ArrowError::ParseError(text)
         | ArrowError::IpcError(text)
+        | ArrowError::JsonError(text)
+        | ArrowError::CsvError(text)
         | ArrowError::IoError(text, _)
         | ArrowError::InvalidArgumentError(text) => text,
         other => other.to_string(),

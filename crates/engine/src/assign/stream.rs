@@ -14,12 +14,14 @@ use compflow_kernels::workers::Workers;
 
 use super::assigner::{Assigner, NOTHING};
 use super::table::{COLUMNS, identifiers, row_numbers, table, write};
-use crate::data::dataset::{FURTHER, Width};
+use crate::data::request::Request;
 use crate::data::source::{DataSource, named};
-use crate::data::survey::missing_column;
+use crate::data::survey::{describe, missing_column};
+use crate::data::values::{FURTHER, Width};
 use crate::error::{Error, Result};
 use crate::files::{Output, Staged, display, plain};
 use crate::observer::Progress;
+use crate::pipeline::Named;
 use crate::plugin::services::ComponentHost;
 use crate::results::RecordedRun;
 
@@ -33,7 +35,7 @@ pub struct NewData<'a> {
     /// Its parameters.
     pub params: serde_json::Value,
     /// The column of embeddings.
-    pub embedding: &'a str,
+    pub embedding: Named,
     /// The column of identifiers; if not given, the one that the run's data has, if the files have it, and the number of
     /// the row otherwise.
     pub id: Option<&'a str>,
@@ -106,15 +108,26 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
     let loader = ForeignLoader::try_from(created.instance)?;
     let host = ComponentHost::new(factory, data.loader);
     let services = Services { host: &host, memory: factory.memory, ..Services::none() };
-    let mut columns = vec![("embedding".to_owned(), data.embedding.to_owned())];
+    let first = data.files.first().map(PathBuf::as_path);
+    let about = first.map_or_else(String::new, display);
+    let embedding = [("embedding".to_owned(), data.embedding.clone())];
+    let mut request = Request::new(&embedding, None, &about, || {
+        Ok(describe(&loader, first, data.loader, &about, factory)?.names()?)
+    })
+    .map_err(|error| match error {
+        Error::Component(error) => {
+            missing_column(error, &[("embedding", &data.embedding.to_string())], &about, option)
+        }
+        other => other,
+    })?;
     let usual = run.id_column(&assigner.cell().data);
     let mut has_usual = data.id.is_none() && usual.is_some();
     let mut rows = Some(0);
     for file in &data.files {
-        let asked = [("embedding", data.embedding)];
-        let request = LoadRequest { path: Some(file), columns: &asked };
-        let described = loader.describe(&request, &services);
-        let described = described.map_err(|error| missing_column(error, &asked, &display(file), option))?;
+        let asked = request.asked();
+        let described = loader.describe(&LoadRequest { path: Some(file), columns: &asked }, &services);
+        let described = described
+            .map_err(|error| missing_column(error, &asked, &display(file), |name| option(request.key_of(name))))?;
         if let Some(dim) = described.as_ref().and_then(|described| described.dim)
             && dim != assigner.dim()
         {
@@ -125,11 +138,11 @@ fn open(assigner: &Assigner, run: &RecordedRun<'_>, data: &NewData<'_>) -> Resul
         rows = rows.zip(described.and_then(|described| described.rows)).map(|(sum, rows)| sum + rows);
     }
     if let Some(id) = data.id.or(usual.filter(|_| has_usual)) {
-        columns.push(("id".to_owned(), id.to_owned()));
+        request.also([("id".to_owned(), id.to_owned())]);
     }
-    columns.extend(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
+    request.also(data.columns.iter().map(|name| (format!("{FURTHER}{name}"), name.clone())));
     let files: Vec<Option<PathBuf>> = data.files.iter().cloned().map(Some).collect();
-    let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, columns, segments: false };
+    let source = DataSource { name: "new examples".to_owned(), loader, seed: 0, files, request, segments: false };
     source.probe_all(factory, option)?;
     Ok((source, rows.unwrap_or(0)))
 }
@@ -214,7 +227,7 @@ impl<'a> Work<'a, '_> {
             };
             let mut first_of_file = 0;
             for batch in batches {
-                let piece = batch.map_err(|error| named(file, error.into())).map(|batch| {
+                let piece = batch.map_err(|error| named(file, error)).map(|batch| {
                     let piece = Piece { batch, file, first_of_file, first };
                     first_of_file += piece.batch.num_rows();
                     first += piece.batch.num_rows() as u64;

@@ -12,6 +12,9 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use super::assigner::{Assigned, Choice};
+use crate::causes::Cause;
+use crate::data::label_sets::wrong_kind;
+use crate::data::values::is_text;
 use crate::error::{Error, Result};
 use crate::files::Output;
 
@@ -33,20 +36,15 @@ pub(crate) fn row_numbers(first: u64, count: usize) -> ArrayRef {
 /// Naming the row without one, or the type that is none.
 pub(crate) fn identifiers(column: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
     let kind = column.data_type();
-    let text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_text = match kind {
-        DataType::Dictionary(_, values) => text(values),
-        kind => text(kind),
-    };
-    if !kind.is_integer() && !is_text {
-        return Err(Error::data(format!("the id column must hold integers or strings, found {kind}")));
+    if !kind.is_integer() && !is_text(kind) {
+        return Err(wrong_kind("id", kind));
     }
     if column.null_count() > 0
         && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
     {
-        return Err(Error::data(format!("row {}: the id is null", first_row + row)));
+        return Err(Error::fault(Cause::Identifier, format!("row {}: the id is null", first_row + row)));
     }
-    if is_text {
+    if is_text(kind) {
         return Ok(column.clone());
     }
     let strict = CastOptions { safe: false, ..CastOptions::default() };
@@ -107,7 +105,7 @@ pub(crate) fn write(file: &mut Output<'_>, parts: impl Iterator<Item = Result<Re
     let schema = match parts.peek() {
         Some(Ok(part)) => part.schema(),
         Some(Err(_)) => return parts.next().map_or(Ok(()), |part| part.map(|_| ())),
-        None => return Err(Error::data("there are no rows")),
+        None => return Err(Error::fault(Cause::Empty, "there are no rows")),
     };
     // Few sets stand for many examples; of numbers hardly two are equal.
     let few = ["clusters", "runner_up"].map(|name| ColumnPath::from(format!("{name}.list.item")));

@@ -7,7 +7,9 @@ use arrow_schema::DataType;
 use compflow_api::Sets;
 use serde::{Deserialize, Serialize};
 
-use super::dataset::{Labels, list_parts};
+use super::label_sets::Labels;
+use super::values::list_parts;
+use crate::causes::Cause;
 use crate::error::{Error, Result};
 use crate::files::hash_parts;
 
@@ -59,7 +61,7 @@ impl SeedRows {
             if let Some((_, lengths)) = list_parts(&some)
                 && let Some(empty) = lengths.iter().position(|length| *length == 0)
             {
-                return Err(Error::data(format!(
+                return Err(contradictory(format!(
                     "row {}: the seed is an empty set; leave it null where the set is not known",
                     first_row + start + empty
                 )));
@@ -68,6 +70,14 @@ impl SeedRows {
         }
         self.rows.extend(known.iter().map(|row| before + row));
         Ok(())
+    }
+
+    /// Refuses texts that are several labels.
+    ///
+    /// # Errors
+    /// Naming the row.
+    pub(super) fn require_single(&self) -> Result<()> {
+        self.labels.as_ref().map_or(Ok(()), |labels| labels.require_single("seed", |at| self.rows[at]))
     }
 
     /// Appends the embeddings, of `dim` numbers, of the rows from `before` on.
@@ -84,6 +94,11 @@ impl SeedRows {
         let (sets, names) = self.labels?.number();
         Some(Known { rows: self.rows, sets, names, places: self.places })
     }
+}
+
+/// What is wrong with known sets.
+fn contradictory(text: String) -> Error {
+    Error::fault(Cause::Seeds, text)
 }
 
 /// The known sets of all trials.
@@ -119,7 +134,7 @@ impl Known {
             let earlier = *first.entry(*place).or_insert(at);
             if self.sets[earlier] != self.sets[at] {
                 let [one, other] = [earlier, at].map(|at| seeds.shown(&set(Some(at))));
-                return Err(Error::data(format!(
+                return Err(contradictory(format!(
                     "rows {} and {} of trial {trial} have the same embedding, and their seeds are {one} and {other}: \
                      correct one of them, or leave it null",
                     self.rows[earlier], self.rows[at]
@@ -186,7 +201,7 @@ mod tests {
         assert_eq!(refused(lists(&[None, Some(vec![Some(1), None])])), "row 1: the seed has a null in it");
         assert_eq!(
             refused(Arc::new(Float64Array::from(vec![1.5]))),
-            "the seed column must hold integers or strings, found Float64"
+            "the seed column must hold whole numbers or text, found numbers"
         );
     }
 

@@ -2,6 +2,7 @@
 
 use compflow_api::{Column, Table};
 
+use crate::causes::Cause;
 use crate::error::{Error, Result};
 
 /// Segments that overlap by no more, in seconds, do so by rounding: times are often given in milliseconds.
@@ -30,12 +31,12 @@ pub(super) fn segments(columns: &Table) -> Result<Vec<Segment>> {
     let files: Vec<String> = match column("file")? {
         Column::Texts(names) => names.clone(),
         Column::Integers(numbers) => numbers.iter().map(ToString::to_string).collect(),
-        _ => return Err(Error::data("the file column must hold strings or integers")),
+        _ => return Err(Error::fault(Cause::Segments, "the file column must hold strings or integers")),
     };
     let seconds = |name: &str| match column(name)? {
         Column::Floats(seconds) => Ok(seconds.clone()),
         Column::Integers(seconds) => Ok(seconds.iter().map(|&whole| whole as f64).collect()),
-        _ => Err(Error::data(format!("the {name} column must hold numbers: seconds"))),
+        _ => Err(Error::fault(Cause::Segments, format!("the {name} column must hold numbers: seconds"))),
     };
     let times = seconds("start")?.into_iter().zip(seconds("end")?);
     Ok(files.into_iter().zip(times).map(|(file, (start, end))| Segment { file, start, end }).collect())
@@ -46,12 +47,12 @@ pub(super) fn require_apart(segments: &[Segment], rows: &[usize]) -> Result<()> 
     for (Segment { start, end, .. }, row) in segments.iter().zip(rows) {
         for (name, time) in [("start", start), ("end", end)] {
             if !(-FARTHEST..=FARTHEST).contains(time) {
-                return Err(Error::data(format!("row {row}: the {name} is {time}")));
+                return Err(Error::fault(Cause::Segments, format!("row {row}: the {name} is {time}")));
             }
         }
         if end < start {
             let text = format!("row {row}: the segment ends at {end} s, before it starts at {start} s");
-            return Err(Error::data(text));
+            return Err(Error::fault(Cause::Segments, text));
         }
     }
     let mut sorted: Vec<(&Segment, usize)> = segments.iter().zip(rows.iter().copied()).collect();
@@ -60,14 +61,17 @@ pub(super) fn require_apart(segments: &[Segment], rows: &[usize]) -> Result<()> 
     });
     for ((before, first), (segment, row)) in sorted.iter().zip(&sorted[1.min(sorted.len())..]) {
         if before.file == segment.file && before.end - segment.start > ROUNDING {
-            return Err(Error::data(format!(
-                "rows {} and {} are segments of `{}` that overlap from {} to {} s; who speaks at once belongs in one set",
-                first.min(row),
-                first.max(row),
-                segment.file,
-                segment.start,
-                before.end.min(segment.end),
-            )));
+            return Err(Error::fault(
+                Cause::Segments,
+                format!(
+                    "rows {} and {} are segments of `{}` that overlap from {} to {} s; who speaks at once belongs in one set",
+                    first.min(row),
+                    first.max(row),
+                    segment.file,
+                    segment.start,
+                    before.end.min(segment.end),
+                ),
+            ));
         }
     }
     Ok(())

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
-use compflow_api::{
-    BATCH_ROWS, BatchReader, Description, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services,
-};
+use compflow_api::{BATCH_ROWS, Description, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
 
-use super::dataset::{Builder, Dataset, Keep, Trial, Width, trial_numbers};
+use super::build::{Builder, Keep};
+use super::dataset::{Dataset, Trial};
+use super::request::{Request, UnifiedBatches};
 use super::survey::missing_column;
+use super::values::{Width, trial_numbers};
+use crate::causes::Cause;
 use crate::error::{Error, Result};
 use crate::files::{display, human_bytes};
 use crate::plugin::factory::Factory;
@@ -25,8 +27,8 @@ pub(crate) struct DataSource {
     pub(crate) seed: u64,
     /// One for each file; `None` for a loader that reads none.
     pub(crate) files: Vec<Option<PathBuf>>,
-    /// The columns to read: the name in the stream and the name in the source.
-    pub(crate) columns: Vec<(String, String)>,
+    /// The columns to read.
+    pub(crate) request: Request,
     /// Whether the pipeline says where in a recording the examples are.
     pub(crate) segments: bool,
 }
@@ -42,20 +44,19 @@ impl DataSource {
     ///
     /// # Errors
     /// Whatever the loader says.
-    pub(crate) fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<BatchReader> {
-        self.load_columns(file, |_| true, factory, threads)
+    pub(crate) fn load(&self, file: Option<&Path>, factory: &Factory, threads: usize) -> Result<UnifiedBatches> {
+        self.load_columns(file, &self.request, factory, threads)
     }
 
     /// Opens a file for some of the columns.
     fn load_columns(
         &self,
         file: Option<&Path>,
-        wanted: impl Fn(&str) -> bool,
+        request: &Request,
         factory: &Factory,
         threads: usize,
-    ) -> Result<BatchReader> {
-        let columns = self.columns.iter().filter(|(name, _)| wanted(name));
-        let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
+    ) -> Result<UnifiedBatches> {
+        let columns = request.asked();
         let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, threads, memory: factory.memory };
@@ -67,7 +68,7 @@ impl DataSource {
                 let text = format!("the loader returned no column `{name}`, though it was asked for `{source}`");
                 Err(named(file, Error::data(text)))
             }
-            None => Ok(batches),
+            None => Ok(UnifiedBatches::new(batches, request.clone())),
         }
     }
 
@@ -84,8 +85,7 @@ impl DataSource {
 
     /// What the loader says of a file without reading it, if it can.
     fn describe(&self, file: Option<&Path>, factory: &Factory) -> Result<Option<Description>> {
-        let columns = self.columns.iter();
-        let columns: Vec<(&str, &str)> = columns.map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        let columns = self.request.asked();
         let _calling = self.calling(factory);
         let host = ComponentHost::new(factory, &self.name);
         let services = Services { host: &host, seed: self.seed, memory: factory.memory, ..Services::none() };
@@ -98,12 +98,12 @@ impl DataSource {
     /// # Errors
     /// Naming the file.
     pub(crate) fn probe_all(&self, factory: &Factory, option: impl Fn(&str) -> Option<String>) -> Result<()> {
-        let columns: Vec<(&str, &str)> =
-            self.columns.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+        let columns = self.request.asked();
         for file in &self.files {
             self.probe(file.as_deref(), factory).map_err(|error| match error {
                 Error::Component(error) => {
-                    missing_column(error, &columns, &file.as_deref().map_or(self.name.clone(), display), &option)
+                    let about = file.as_deref().map_or(self.name.clone(), display);
+                    missing_column(error, &columns, &about, |name| option(self.request.key_of(name)))
                 }
                 other => other,
             })?;
@@ -116,19 +116,25 @@ impl DataSource {
         let (mut rows, mut dim) = (0_u64, 0);
         for file in &self.files {
             let described = self.describe(file.as_deref(), factory)?;
-            let Some((more, length)) = described.and_then(|found| Some((found.rows?, found.dim?))) else {
+            let Some((more, length)) =
+                described.and_then(|found| Some((found.rows?, self.request.dim().or(found.dim)?)))
+            else {
                 return Ok(());
             };
             (rows, dim) = (rows.saturating_add(more), length);
         }
         let bytes = rows.saturating_mul(4).saturating_mul(dim as u64);
         match bytes > memory {
-            true => Err(Error::data(format!(
-                "{rows} embeddings of {dim} numbers take {}, more than the memory budget of {}; \
-                 see --memory, or `stream = true` of `ckm`",
-                human_bytes(bytes),
-                human_bytes(memory)
-            ))),
+            true => {
+                let (bytes, budget) = (human_bytes(bytes), human_bytes(memory));
+                Err(Error::fault(
+                    Cause::Memory,
+                    format!(
+                        "{rows} embeddings of {dim} numbers take {bytes}, more than the memory budget of {budget}; \
+                         see --memory, or `stream = true` of `ckm`"
+                    ),
+                ))
+            }
             false => Ok(()),
         }
     }
@@ -145,7 +151,7 @@ impl DataSource {
         builder.segments = self.segments;
         let _calling = self.calling(factory);
         for file in &self.files {
-            let batches = self.load(file.as_deref(), factory, threads)?.map(|batch| batch.map_err(Error::from));
+            let batches = self.load(file.as_deref(), factory, threads)?;
             builder.read(batches, &factory.cancel).map_err(|error| named(file.as_deref(), error))?;
         }
         builder.finish().map_err(|error| error.context(format!("data `{}`", self.name)))
@@ -227,9 +233,9 @@ impl Streamed<'_> {
             let file = file.as_deref();
             let mut width = Width { dim: self.dim };
             let mut first_row = 0;
-            let wanted = |name: &str| ["embedding", "trial"].contains(&name);
-            for batch in self.source.load_columns(file, wanted, self.factory, self.threads)? {
-                let batch = batch.map_err(|error| named(file, error.into()))?;
+            let request = self.source.request.only(&["embedding", "trial"]);
+            for batch in self.source.load_columns(file, &request, self.factory, self.threads)? {
+                let batch = batch.map_err(|error| named(file, error))?;
                 let values = self.select(&batch, &mut width, first_row).map_err(|error| named(file, error))?;
                 first_row += batch.num_rows();
                 if self.verify {

@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
-use compflow_api::{BatchReader, Code, ForeignLoader, Kind, LoadRequest, Loader, Services};
+use compflow_api::{BatchReader, Code, Description, ForeignLoader, Kind, LoadRequest, Loader, Services};
 
-use super::dataset::{Builder, Dataset, FURTHER, Keep};
+use super::build::{Builder, Keep};
+use super::dataset::Dataset;
+use super::request::{Request, UnifiedBatches};
+use super::values::{FURTHER, is_text};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::observer::Observer;
+use crate::pipeline::Named;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
@@ -24,6 +28,8 @@ pub struct Source<'a> {
     pub loader: &'a str,
     /// The loader's parameters.
     pub params: &'a serde_json::Value,
+    /// What stands between the labels of one text.
+    pub split: Option<&'a str>,
     /// How the file is called in messages.
     pub about: &'a str,
 }
@@ -31,9 +37,11 @@ pub struct Source<'a> {
 /// What a column holds, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// Lists of floating-point numbers: what can be embeddings. The length, if all have the same.
+    /// Lists of numbers: what can be embeddings. The length, if all have the same.
     Vectors(Option<usize>),
-    /// Lists of integers or strings: what can be sets.
+    /// Lists of whole numbers: what can be sets, and embeddings too.
+    WholeLists(Option<usize>),
+    /// Lists of texts: what can be sets.
     Sets,
     /// Integers.
     Integers,
@@ -45,6 +53,21 @@ pub enum Holds {
     Flags,
     /// Anything else.
     Other,
+}
+
+impl Holds {
+    /// Whether these can be the sets of examples.
+    pub fn can_be_sets(self) -> bool {
+        matches!(self, Self::Sets | Self::WholeLists(_) | Self::Integers | Self::Texts)
+    }
+
+    /// How long all lists are, if that is known.
+    pub fn length(self) -> Option<usize> {
+        match self {
+            Self::Vectors(length) | Self::WholeLists(length) => length,
+            _ => None,
+        }
+    }
 }
 
 /// A column of a file.
@@ -96,13 +119,7 @@ impl Survey {
     /// If it cannot be read, or its loader cannot say.
     pub fn describe(&self, source: Source<'_>) -> Result<Described> {
         let loader = self.loader(source)?;
-        let host = ComponentHost::new(&self.factory, source.about);
-        let services = Services { host: &host, ..Services::none() };
-        let described = loader.describe(&LoadRequest { path: Some(source.path), columns: &[] }, &services)?;
-        let described = described.ok_or_else(|| {
-            let text = format!("the loader `{}` does not say which columns there are", source.loader);
-            Error::data(text).context(source.about)
-        })?;
+        let described = describe(&loader, Some(source.path), source.loader, source.about, &self.factory)?;
         let names = described.names()?;
         // The stream of all columns knows their types before the first row is read.
         let columns: Vec<(String, String)> = names
@@ -112,7 +129,7 @@ impl Survey {
                 _ => (format!("{FURTHER}{name}"), name.clone()),
             })
             .collect();
-        let batches = self.open(source, &columns)?;
+        let batches = self.load(source, &Request::plain(columns))?;
         let columns = names
             .into_iter()
             .zip(batches.schema().fields())
@@ -126,31 +143,24 @@ impl Survey {
     ///
     /// # Errors
     /// Naming the row that is wrong.
-    pub fn read(&self, source: Source<'_>, columns: &[(&str, &str)], rows: usize) -> Result<Dataset> {
+    pub fn read(&self, source: Source<'_>, columns: &[(&str, Named)], rows: usize) -> Result<Dataset> {
         let keep = if columns.iter().any(|(name, _)| *name == "embedding") { Keep::Matrix } else { Keep::Nothing };
-        let columns: Vec<(String, String)> =
-            columns.iter().map(|(name, column)| ((*name).to_owned(), (*column).to_owned())).collect();
-        let batches = first_rows(self.open(source, &columns)?, rows);
-        self.build(keep, batches, source.about)
-    }
-
-    /// Trials from batches.
-    pub(crate) fn build(
-        &self,
-        keep: Keep,
-        batches: impl IntoIterator<Item = Result<RecordBatch>>,
-        about: &str,
-    ) -> Result<Dataset> {
+        let columns: Vec<(String, Named)> =
+            columns.iter().map(|(name, named)| ((*name).to_owned(), named.clone())).collect();
+        let request = Request::new(&columns, source.split, source.about, || {
+            let loader = self.loader(source)?;
+            Ok(describe(&loader, Some(source.path), source.loader, source.about, &self.factory)?.names()?)
+        })?;
+        let batches = UnifiedBatches::new(self.load(source, &request)?, request);
         let mut builder = Builder::new(keep, u64::MAX);
-        builder.read(batches, &self.factory.cancel).map_err(|error| error.context(about))?;
-        builder.finish().map_err(|error| error.context(about))
+        let read = builder.read(first_rows(batches, rows), &self.factory.cancel);
+        read.and_then(|()| builder.finish()).map_err(|error| error.context(source.about))
     }
 
-    /// Opens a file for some columns: the name in the stream and the name in the file.
-    pub(crate) fn open(&self, source: Source<'_>, columns: &[(String, String)]) -> Result<BatchReader> {
+    /// Opens a file for some columns.
+    fn load(&self, source: Source<'_>, request: &Request) -> Result<BatchReader> {
         let loader = self.loader(source)?;
-        let columns: Vec<(&str, &str)> =
-            columns.iter().map(|(name, column)| (name.as_str(), column.as_str())).collect();
+        let columns = request.asked();
         let request = LoadRequest { path: Some(source.path), columns: &columns };
         let host = ComponentHost::new(&self.factory, source.about);
         let stream = loader.load(&request, &Services { host: &host, ..Services::none() });
@@ -166,14 +176,37 @@ impl Survey {
     }
 }
 
+/// What a source says of itself.
+///
+/// # Errors
+/// If it cannot be read, or its loader cannot say.
+pub(crate) fn describe(
+    loader: &ForeignLoader,
+    file: Option<&Path>,
+    name: &str,
+    about: &str,
+    factory: &Factory,
+) -> Result<Description> {
+    let host = ComponentHost::new(factory, about);
+    let services = Services { host: &host, ..Services::none() };
+    let described = loader.describe(&LoadRequest { path: file, columns: &[] }, &services)?;
+    described.ok_or_else(|| {
+        let text = format!("the loader `{name}` does not say which columns there are: name them one by one");
+        Error::data(text).context(about)
+    })
+}
+
 /// Batches until there are enough rows; the last one is cut.
-fn first_rows(batches: BatchReader, rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+fn first_rows(
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    rows: usize,
+) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut left = rows;
     batches.map_while(move |batch| {
         if left == 0 {
             return None;
         }
-        Some(batch.map_err(Error::from).map(|batch| {
+        Some(batch.map(|batch| {
             let batch = batch.slice(0, batch.num_rows().min(left));
             left -= batch.num_rows();
             batch
@@ -201,35 +234,23 @@ pub(crate) fn missing_column(
 
 fn holds(kind: &DataType) -> Holds {
     let member = |item: &DataType| match holds(item) {
-        Holds::Integers | Holds::Texts => Holds::Sets,
+        Holds::Integers => Holds::WholeLists(None),
+        Holds::Texts => Holds::Sets,
         Holds::Floats => Holds::Vectors(None),
         _ => Holds::Other,
     };
     match kind {
         DataType::FixedSizeList(item, length) => match member(item.data_type()) {
             Holds::Vectors(_) => Holds::Vectors(usize::try_from(*length).ok()),
+            Holds::WholeLists(_) => Holds::WholeLists(usize::try_from(*length).ok()),
             other => other,
         },
         DataType::List(item) | DataType::LargeList(item) => member(item.data_type()),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Holds::Texts,
-        DataType::Dictionary(_, values) => match holds(values) {
-            Holds::Texts => Holds::Texts,
-            _ => Holds::Other,
-        },
+        kind if is_text(kind) => Holds::Texts,
         DataType::Boolean => Holds::Flags,
         kind if kind.is_integer() => Holds::Integers,
         kind if kind.is_floating() => Holds::Floats,
         _ => Holds::Other,
-    }
-}
-
-/// The loader of this project that reads a file of such a name.
-pub fn loader_of(path: &Path) -> Option<&'static str> {
-    match path.extension().and_then(|extension| extension.to_str())? {
-        "parquet" | "pq" => Some("parquet"),
-        "arrow" | "arrows" | "ipc" | "feather" => Some("arrow"),
-        "npy" => Some("npy"),
-        _ => None,
     }
 }
 
@@ -244,18 +265,12 @@ mod tests {
         assert_eq!(holds(&DataType::FixedSizeList(item(DataType::Float16), 64)), Holds::Vectors(Some(64)));
         assert_eq!(holds(&DataType::LargeList(item(DataType::Float64))), Holds::Vectors(None));
         assert_eq!(holds(&DataType::List(item(DataType::Utf8View))), Holds::Sets);
+        assert_eq!(holds(&DataType::FixedSizeList(item(DataType::Int8), 3)), Holds::WholeLists(Some(3)));
         assert_eq!(holds(&DataType::List(item(DataType::Boolean))), Holds::Other);
         assert_eq!(holds(&DataType::UInt8), Holds::Integers);
         assert_eq!(
             holds(&DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))),
             Holds::Texts
         );
-    }
-
-    #[test]
-    fn a_name_says_which_loader_reads_a_file() {
-        assert_eq!(loader_of(Path::new("a/b.pq")), Some("parquet"));
-        assert_eq!(loader_of(Path::new("a/b.feather")), Some("arrow"));
-        assert_eq!(loader_of(Path::new("a.parquet/b")), None);
     }
 }

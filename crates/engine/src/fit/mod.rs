@@ -23,7 +23,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use compflow_api::{Composer, ForeignComposer, Kind, Level, Normalize, Space};
+use compflow_api::{Composer, ForeignComposer, Kind, Level, Normalize, Space, plural};
 
 use self::bilinear::Bilinear;
 use self::design::Design;
@@ -241,7 +241,11 @@ fn read(request: &FitRequest, factory: &Factory, threads: usize) -> Result<Label
     for (at, data) in request.data.iter().enumerate() {
         let (dataset, has_trials) = source::read(data, factory, threads)?;
         let rows: usize = dataset.trials.iter().map(crate::data::Trial::size).sum();
-        factory.observer.log(Level::Info, &data.path, &format!("loaded {rows} rows of {}", dataset.dim));
+        factory.observer.log(
+            Level::Info,
+            &data.path,
+            &format!("loaded {} of {}", plural(rows, "row"), dataset.dim),
+        );
         collector.add(at, &data.path, &dataset, has_trials)?;
         progress.advance(at as u64 + 1, request.data.len() as u64);
     }

@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 
 use compflow_api::{Code, Flags, ForeignLoader, Kind};
 
+use crate::causes::Cause;
 use crate::data::Dataset;
-use crate::data::dataset::Keep;
+use crate::data::build::Keep;
+use crate::data::request::Request;
 use crate::data::source::DataSource;
-use crate::data::survey::loader_of;
+use crate::data::survey::describe;
+use crate::data::{ENDINGS, data_files, loader_of};
 use crate::error::{Error, Result};
-use crate::files::{display, named_files};
+use crate::files::display;
+use crate::pipeline::Named;
 use crate::plugin::factory::Factory;
 
 /// Labelled data, as the command line names it.
@@ -37,6 +41,8 @@ pub struct FitColumns {
     pub trial: Trials,
     /// How much each example counts; all the same if not given.
     pub weight: Option<String>,
+    /// What stands between the labels of one text.
+    pub split: Option<String>,
 }
 
 /// Where trials are.
@@ -64,13 +70,13 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
     };
     let files = match &data.loader {
         Some(loader) if !reads_files(loader) => Vec::new(),
-        _ => named_files(&data.path).map_err(Error::request)?,
+        _ => data_files(Path::new(&data.path), data.loader.as_deref(), &factory.cancel).map_err(Error::request)?,
     };
     let loader = match &data.loader {
         Some(loader) => loader.clone(),
         None => {
             let found = files.first().and_then(|file| loader_of(file));
-            let text = format!("{}: expected a .parquet, .arrow or .npy file; --loader names another", data.path);
+            let text = format!("{}: expected a {ENDINGS} file; --loader names another", data.path);
             found.ok_or_else(|| Error::request(text))?.to_owned()
         }
     };
@@ -79,23 +85,28 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
         _ => serde_json::json!({}),
     });
     let created = factory.create(Kind::Loader, &loader, &params.to_string(), &loader);
-    let loader = created.and_then(|created| ForeignLoader::try_from(created.instance));
+    let made = created.and_then(|created| ForeignLoader::try_from(created.instance));
+    let made = made.map_err(|error| Error::from(error).context(&data.path))?;
     let mut columns = vec![
-        ("embedding".to_owned(), data.columns.embedding.clone()),
-        ("truth".to_owned(), data.columns.truth.clone()),
+        ("embedding".to_owned(), Named::from_option(&data.columns.embedding)),
+        ("truth".to_owned(), Named::from_option(&data.columns.truth)),
     ];
     match &data.columns.trial {
-        Trials::Column(name) => columns.push((TRIAL.to_owned(), name.clone())),
-        Trials::IfThere => columns.push((TRIAL.to_owned(), TRIAL.to_owned())),
+        Trials::Column(name) => columns.push((TRIAL.to_owned(), Named::One(name.clone()))),
+        Trials::IfThere => columns.push((TRIAL.to_owned(), Named::One(TRIAL.to_owned()))),
         Trials::No => {}
     }
-    columns.extend(data.columns.weight.iter().map(|name| ("weight".to_owned(), name.clone())));
+    columns.extend(data.columns.weight.iter().map(|name| ("weight".to_owned(), Named::One(name.clone()))));
+    let first = files.first().map(PathBuf::as_path);
+    let request = Request::new(&columns, data.columns.split.as_deref(), &data.path, || {
+        Ok(describe(&made, first, &loader, &data.path, factory)?.names()?)
+    })?;
     let mut source = DataSource {
         name: data.path.clone(),
-        loader: loader.map_err(|error| Error::from(error).context(&data.path))?,
+        loader: made,
         seed: 0,
         files: if files.is_empty() { vec![None] } else { files.into_iter().map(Some).collect() },
-        columns,
+        request,
         segments: false,
     };
     if data.columns.trial == Trials::IfThere {
@@ -107,15 +118,14 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
             _ => false,
         };
         if source.files.iter().any(lacks_trials) {
-            source.columns.retain(|(name, _)| name != TRIAL);
+            source.request.remove(TRIAL);
         }
     }
-    let has_trials = source.columns.iter().any(|(name, _)| name == TRIAL);
+    let has_trials = source.request.has(TRIAL);
     source.probe_all(factory, |key| Some(format!("--columns {key}=NAME")))?;
     let dataset = source.read(Keep::Matrix, factory, threads, factory.memory).map_err(|error| match error {
-        Error::Data(text) if text.contains("the truth is null") => Error::data(format!(
-            "{text}; leave out examples without labels, and give those that are of nothing an empty list"
-        )),
+        Error::Data(problem) if problem.cause == Cause::LabelMissing => Error::Data(problem)
+            .help("leave out examples without labels, and give those that are of nothing an empty list"),
         other => other,
     })?;
     Ok((dataset, has_trials))

@@ -5,6 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys;
+use crate::causes::Cause;
 use crate::problem::{Origin, Problem, Source};
 
 /// Tables and lists inside one another that a pipeline may have: far more than any has, far fewer than a stack holds.
@@ -118,7 +119,11 @@ impl Node {
             Value::Integer(number) => Json::from(*number),
             Value::Float(number) => serde_json::Number::from_f64(*number).map_or_else(
                 || {
-                    problems.push(Problem::new(&self.origin, format!("{number} is not a finite number")));
+                    problems.push(Problem::new(
+                        Cause::WrongValue,
+                        &self.origin,
+                        format!("{number} is not a finite number"),
+                    ));
                     Json::Null
                 },
                 Json::Number,
@@ -197,7 +202,7 @@ impl Document {
     pub(crate) fn parse(file: Source, sets: &[String], problems: &mut Vec<Problem>) -> Self {
         if let Some(at) = too_deep(&file.text) {
             let text = format!("tables are nested more than {MOST_LEVELS} deep");
-            problems.push(Problem::new(&Origin { source: 0, span: at..at }, text));
+            problems.push(Problem::new(Cause::Syntax, &Origin { source: 0, span: at..at }, text));
             let empty = Node { value: Value::Table(Table::default()), origin: Origin { source: 0, span: 0..0 } };
             return Self { root: empty, sources: vec![file] };
         }
@@ -206,7 +211,7 @@ impl Document {
             let end = file.text.len();
             let span = error.span().map_or(0..0, |span| span.start.min(end)..span.end.min(end));
             let text = error.message().lines().collect::<Vec<_>>().join("; ");
-            problems.push(Problem::new(&Origin { source: 0, span }, text));
+            problems.push(Problem::new(Cause::Syntax, &Origin { source: 0, span }, text));
         }
         let value = convert_table(table.get_ref(), 0, 0, problems);
         let root = Node { value, origin: Origin { source: 0, span: 0..0 } };
@@ -233,12 +238,20 @@ impl Document {
     fn set(&mut self, set: &str, source: usize, problems: &mut Vec<Problem>) {
         let whole = Origin { source, span: 0..set.len() };
         let Some((keys, at)) = split_path(set, source) else {
-            problems.push(Problem::new(&whole, "`--set` takes KEY=VALUE, for example clusterer.CAP.damping=0.9"));
+            problems.push(Problem::new(
+                Cause::Option,
+                &whole,
+                "`--set` takes KEY=VALUE, for example clusterer.CAP.damping=0.9",
+            ));
             return;
         };
         let text = &set[at..];
         if keys.len() > MOST_LEVELS || too_deep(text).is_some() {
-            problems.push(Problem::new(&whole, format!("tables are nested more than {MOST_LEVELS} deep")));
+            problems.push(Problem::new(
+                Cause::Option,
+                &whole,
+                format!("tables are nested more than {MOST_LEVELS} deep"),
+            ));
             return;
         }
         let (parsed, errors) = DeValue::parse_recoverable(text);
@@ -297,10 +310,11 @@ fn place(root: &mut Node, keys: &[Key], value: Node) -> Result<(), Problem> {
     let names: Vec<String> = items.iter().filter_map(item_name).collect();
     let Some(at) = items.iter().position(|item| item_name(item).as_ref() == Some(&wanted.name)) else {
         let text = format!("there is no [[{}]] named `{}`", first.name, wanted.name);
-        return Err(Problem::new(&wanted.origin, text).suggest(&wanted.name, names.iter().map(String::as_str)));
+        return Err(Problem::new(Cause::Option, &wanted.origin, text)
+            .suggest(&wanted.name, names.iter().map(String::as_str)));
     };
     if behind.is_empty() {
-        return Err(Problem::new(&wanted.origin, "`--set` needs a key behind the name"));
+        return Err(Problem::new(Cause::Option, &wanted.origin, "`--set` needs a key behind the name"));
     }
     put_own(&mut items[at], behind, own, value)
 }
@@ -333,7 +347,11 @@ fn item_name(item: &Node) -> Option<String> {
 fn table_at<'n>(node: &'n mut Node, key: &Key) -> Result<&'n mut Node, Problem> {
     let kind = node.value.kind();
     let Value::Table(table) = &mut node.value else {
-        return Err(Problem::new(&key.origin, format!("`{}` cannot be set inside {kind}", key.name)));
+        return Err(Problem::new(
+            Cause::Option,
+            &key.origin,
+            format!("`{}` cannot be set inside {kind}", key.name),
+        ));
     };
     let empty = Node { value: Value::Table(Table::default()), origin: key.origin.clone() };
     Ok(table.entry(key.clone(), empty))
@@ -358,7 +376,7 @@ fn convert(node: &Spanned<DeValue<'_>>, source: usize, offset: usize, problems: 
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => {
             Value::Integer(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or_else(|_| {
-                problems.push(Problem::new(&origin, format!("{number} is too large a number")));
+                problems.push(Problem::new(Cause::WrongValue, &origin, format!("{number} is too large a number")));
                 0
             }))
         }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::document::{Node, Value};
+use crate::causes::Cause;
 use crate::problem::Problem;
 
 /// More points than this are more likely a slip than a wish.
@@ -34,8 +35,10 @@ pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
     let count = grids.iter().fold(1.0, |product, (_, values)| product * values.len() as f64);
     if count > MOST as f64 {
         let text = format!("the grids have {count} points together, more than {MOST}");
-        problems
-            .push(Problem::new(&params.origin, text).help("leave out values, or split them into several runs"));
+        problems.push(
+            Problem::new(Cause::Grid, &params.origin, text)
+                .help("leave out values, or split them into several runs"),
+        );
     }
     if problems.len() > before {
         return Vec::new();
@@ -70,11 +73,18 @@ fn find(
             Some(Value::Array(values)) if !values.is_empty() => {
                 let mut seen = HashSet::new();
                 if let Some(again) = values.iter().find(|value| !seen.insert(value_text(value))) {
-                    problems.push(Problem::new(&again.origin, "this value is in the grid twice"));
+                    problems.push(
+                        Problem::new(Cause::Grid, &again.origin, "this value is in the grid twice")
+                            .help("remove one of the two"),
+                    );
                 }
                 grids.push((path.clone(), values.clone()));
             }
-            Some(_) => problems.push(Problem::new(&inner.origin, "`grid` must be a list of at least one value")),
+            Some(_) => problems.push(Problem::new(
+                Cause::Grid,
+                &inner.origin,
+                "`grid` must be a list of at least one value",
+            )),
         }
         path.pop();
     }
@@ -94,6 +104,19 @@ fn grid_values(node: &Node) -> Option<&Value> {
         Value::Table(table) if table.0.len() == 1 => table.get("grid").map(|values| &values.value),
         _ => None,
     }
+}
+
+/// The one key of the table behind a dotted path, if it is probably a slip of `grid` or `select`, and which of them.
+pub(crate) fn misspelt<'a>(params: &'a Node, path: &str) -> Option<(&'a str, &'static str)> {
+    let mut node = params;
+    // A component that expects no table may complain of the key in it.
+    for step in path.split('.') {
+        let Value::Table(table) = &node.value else { break };
+        node = table.get(step)?;
+    }
+    let Value::Table(table) = &node.value else { return None };
+    let [(key, _)] = &table.0[..] else { return None };
+    compflow_api::nearest(&key.name, ["grid", "select"]).map(|meant| (key.name.as_str(), meant))
 }
 
 pub(super) fn replace(node: &mut Node, path: &[String], value: &Node) {

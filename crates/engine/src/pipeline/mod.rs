@@ -1,5 +1,6 @@
 //! The pipeline file: parsed, typed, with the place of everything that can turn out to be wrong later.
 
+mod columns;
 pub(crate) mod document;
 pub(crate) mod grid;
 pub mod keys;
@@ -14,8 +15,11 @@ use std::time::Duration;
 
 use compflow_api::Space;
 
+pub(crate) use self::columns::Columns;
+pub use self::columns::Named;
 use self::document::{Document, Node};
 pub use self::pins::Pins;
+pub(crate) use self::variables::STDIN;
 pub use self::variables::Variables;
 use crate::error::{Error, Result};
 use crate::files::{hash_parts, plain};
@@ -58,13 +62,43 @@ impl Pipeline {
     pub fn load(file: &Path, options: &Options) -> Result<Self> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Error::request(format!("{}: {}", file.display(), plain(&error))))?;
+        Self::parse(&file.display().to_string(), text, file.to_owned(), folder_of(file), options)
+    }
+
+    /// A pipeline that is no file: its text. Its paths are relative to `folder`, and messages call it `name`.
+    ///
+    /// # Errors
+    /// If it is no TOML: all syntax errors at once.
+    pub fn from_text(name: &str, text: String, folder: &Path, options: &Options) -> Result<Self> {
+        Self::parse(name, text, folder.join("pipeline.toml"), folder.to_owned(), options)
+    }
+
+    fn parse(name: &str, text: String, file: PathBuf, folder: PathBuf, options: &Options) -> Result<Self> {
         let mut problems = Vec::new();
-        let source = Source { name: file.display().to_string(), text };
+        let source = Source { name: name.to_owned(), text };
         let document = Document::parse(source, &options.set, &mut problems);
         if !problems.is_empty() {
             return Err(Error::problems(problems, &document.sources));
         }
-        Ok(Self::of_document(document, file.to_owned(), folder_of(file), options))
+        Ok(Self::of_document(document, file, folder, options))
+    }
+
+    /// Whether some of its data is on standard input: its path is `-`.
+    pub fn reads_stdin(&self) -> bool {
+        self.contents.data.iter().flat_map(|data| &data.path).any(|(path, _)| path == STDIN)
+    }
+
+    /// Takes data from standard input, all of it.
+    ///
+    /// # Errors
+    /// If it cannot be read, or not be kept in a temporary file.
+    pub fn take_stdin(&mut self, input: &mut dyn std::io::Read) -> Result<()> {
+        let failed =
+            |error: std::io::Error| Error::run(format!("standard input cannot be read: {}", plain(&error)));
+        let mut file = tempfile::Builder::new().prefix("standard-input-").tempfile().map_err(failed)?;
+        std::io::copy(input, file.as_file_mut()).map_err(failed)?;
+        self.variables = self.variables.with_stdin(file.into_temp_path());
+        Ok(())
     }
 
     /// A pipeline that is no file: what one would say, as JSON. Its paths are relative to `folder`.
@@ -176,14 +210,12 @@ pub(crate) struct Data {
     pub(crate) loader: Use,
     pub(crate) path: Option<(String, Origin)>,
     pub(crate) columns: Option<Columns>,
+    /// What stands between the labels of one text.
+    pub(crate) split: Option<String>,
     /// Whether it only settles grids.
     pub(crate) tunes: bool,
     pub(crate) origin: Origin,
 }
-
-/// `columns`: by key, the source's names.
-#[derive(Debug, Default)]
-pub(crate) struct Columns(pub(crate) Vec<(&'static str, (String, Origin))>);
 
 /// `[[clusterer]]`.
 #[derive(Debug)]

@@ -6,12 +6,16 @@ use compflow_api::{Distance, Normalize, Space};
 
 use super::document::{Document, Node, Table, Value};
 use super::keys::{
-    CLUSTERER_KEYS, COLUMN_KEYS, COMPOSER_KEYS, DATA_KEYS, EVALUATOR_KEYS, KEYS, PLUGINS_KEYS, SPACE_KEYS,
-    TUNE_KEYS,
+    CLUSTERER_KEYS, COLUMN_KEYS, COMPOSER_KEYS, DATA_KEYS, EVALUATOR_KEYS, KEYS, LABELS_KEYS, PLUGINS_KEYS,
+    SEVERAL_KEYS, SPACE_KEYS, TUNE_KEYS,
 };
 use super::pins::is_pin;
-use super::{Clusterer, Columns, Contents, Data, Pin, Tune, Use};
+use super::{Clusterer, Columns, Contents, Data, Named, Pin, Tune, Use};
+use crate::causes::Cause;
 use crate::problem::{Origin, Problem};
+
+/// What to do about a pipeline that lacks something.
+const COMPLETE: &str = "`compflow init FILE` writes a whole pipeline for your data";
 
 /// Reads a document; what is wrong with it is left in `problems`. `default_name` serves a pipeline without `name`.
 pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<Problem>) -> Contents {
@@ -46,15 +50,15 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     };
     let top = Origin { source: 0, span: 0..0 };
     if !root.0.iter().any(|(key, _)| key.name == "data") {
-        problems.push(Problem::new(&top, "the pipeline has no [[data]]"));
+        problems.push(Problem::new(Cause::Incomplete, &top, "the pipeline has no [[data]]").help(COMPLETE));
     }
     if !root.0.iter().any(|(key, _)| key.name == "clusterer") {
-        problems.push(Problem::new(&top, "the pipeline has no [[clusterer]]"));
+        problems.push(Problem::new(Cause::Incomplete, &top, "the pipeline has no [[clusterer]]").help(COMPLETE));
     }
     if let (Some(node), Some(false)) = (root.get("timeout"), pipeline.isolate) {
         let text = "`timeout` cannot be kept with `isolate = false`";
         let help = "only a process of its own can be ended: leave `isolate` out, or `timeout`";
-        problems.push(Problem::new(&node.origin, text).help(help));
+        problems.push(Problem::new(Cause::WrongValue, &node.origin, text).help(help));
     }
     let unusable = pipeline.name.is_empty()
         || pipeline.name.contains(['/', '\\'])
@@ -62,10 +66,14 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
         || pipeline.name.starts_with('.');
     if unusable {
         let origin = root.get("name").map_or(&top, |node| &node.origin);
-        problems.push(Problem::new(
-            origin,
-            "`name` becomes the name of a folder: no slashes, no control characters, no leading dot",
-        ));
+        problems.push(
+            Problem::new(
+                Cause::WrongValue,
+                origin,
+                "`name` becomes the name of a folder: no slashes, no control characters, no leading dot",
+            )
+            .help("choose another, such as \"my-run\""),
+        );
     }
     unique(problems, "data", pipeline.data.iter().map(|data| (&data.name, &data.origin)));
     unique(
@@ -81,7 +89,7 @@ fn unique<'a>(problems: &mut Vec<Problem>, kind: &str, names: impl Iterator<Item
     for (name, origin) in names {
         if !seen.insert(name) {
             problems.push(
-                Problem::new(origin, format!("a second [[{kind}]] is named `{name}`"))
+                Problem::new(Cause::UsedTwice, origin, format!("a second [[{kind}]] is named `{name}`"))
                     .help("tables join by this name: give each its own `name`"),
             );
         }
@@ -97,7 +105,7 @@ impl Reader<'_> {
         for (key, _) in &table.0 {
             if !known.contains(&key.name.as_str()) {
                 let text = format!("`{}` is not a key of {what}", key.name);
-                let problem = Problem::new(&key.origin, text);
+                let problem = Problem::new(Cause::UnknownKey, &key.origin, text);
                 let near = compflow_api::nearest(&key.name, known.iter().copied());
                 self.problems.push(if near.is_none() && known.contains(&"params") {
                     problem.help(format!("parameters go into `params = {{ {} = … }}`", key.name))
@@ -110,7 +118,7 @@ impl Reader<'_> {
 
     fn must_be(&mut self, key: &str, wanted: &str, node: &Node) {
         let text = format!("`{key}` must be {wanted}, found {}", node.value.kind());
-        self.problems.push(Problem::new(&node.origin, text));
+        self.problems.push(Problem::new(Cause::WrongValue, &node.origin, text));
     }
 
     fn text(&mut self, table: &Table, key: &str) -> Option<(String, Origin)> {
@@ -122,13 +130,38 @@ impl Reader<'_> {
         None
     }
 
+    /// A column, or a list of columns where several can be meant.
+    fn named(&mut self, table: &Table, key: &str) -> Option<(Named, Origin)> {
+        let node = table.get(key)?;
+        let Value::Array(items) = &node.value else {
+            return self.text(table, key).map(|(name, origin)| (Named::One(name), origin));
+        };
+        let names = items.iter().map(|item| match &item.value {
+            Value::Text(name) => Some(name.clone()),
+            _ => None,
+        });
+        match names.collect::<Option<Vec<String>>>() {
+            Some(names) if SEVERAL_KEYS.contains(&key) && !names.is_empty() => {
+                Some((Named::Several(names), node.origin.clone()))
+            }
+            _ if SEVERAL_KEYS.contains(&key) => {
+                self.must_be(key, "the name of a column, or a list of names", node);
+                None
+            }
+            _ => {
+                self.must_be(key, "the name of one column", node);
+                None
+            }
+        }
+    }
+
     fn whole(&mut self, table: &Table, key: &str, default: u64, min: u64) -> u64 {
         let Some(node) = table.get(key) else { return default };
         match node.value {
             Value::Integer(number) if number >= min as i64 => number as u64,
             Value::Integer(number) => {
                 let text = format!("`{key}` must be at least {min}, found {number}");
-                self.problems.push(Problem::new(&node.origin, text));
+                self.problems.push(Problem::new(Cause::WrongValue, &node.origin, text));
                 default
             }
             _ => {
@@ -160,7 +193,7 @@ impl Reader<'_> {
         let duration = Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero());
         if duration.is_none() {
             let text = format!("`{key}` must be a number of seconds above 0, found {seconds}");
-            self.problems.push(Problem::new(&node.origin, text));
+            self.problems.push(Problem::new(Cause::WrongValue, &node.origin, text));
         }
         duration
     }
@@ -193,7 +226,7 @@ impl Reader<'_> {
             }
             Some((_, node)) => {
                 let text = format!("`{key}` must be a list of tables, found {}", node.value.kind());
-                let problem = Problem::new(&node.origin, text).help(format!("write [[{key}]]"));
+                let problem = Problem::new(Cause::WrongValue, &node.origin, text).help(format!("write [[{key}]]"));
                 self.problems.push(problem);
             }
         }
@@ -208,7 +241,7 @@ impl Reader<'_> {
     ) -> T {
         let Some((text, origin)) = self.text(table, key) else { return T::default() };
         serde_json::from_value(serde_json::Value::from(text.as_str())).unwrap_or_else(|_| {
-            let problem = Problem::new(&origin, format!("`{key}` cannot be `{text}`"));
+            let problem = Problem::new(Cause::WrongValue, &origin, format!("`{key}` cannot be `{text}`"));
             self.problems.push(problem.suggest(&text, choices.iter().copied()));
             T::default()
         })
@@ -234,7 +267,7 @@ impl Reader<'_> {
         };
         if table.get(key).is_none() {
             let text = format!("{what} needs `{key}`, the name of a component");
-            self.problems.push(Problem::new(origin, text));
+            self.problems.push(Problem::new(Cause::Incomplete, origin, text));
         }
         let (component, origin) = self.text(table, key)?;
         Some(Use { component, origin, params })
@@ -253,26 +286,39 @@ impl Reader<'_> {
         let name = self.text(table, "name");
         let columns = self.table(table, "columns").map(|(columns, _)| {
             self.known_keys(columns, "`columns`", COLUMN_KEYS);
-            let named = COLUMN_KEYS.iter().filter_map(|key| Some((*key, self.text(columns, key)?)));
+            let named = COLUMN_KEYS.iter().filter_map(|key| Some((*key, self.named(columns, key)?)));
             Columns(named.collect())
+        });
+        let split = self.table(table, "labels").and_then(|(labels, origin)| {
+            self.known_keys(labels, "`labels`", LABELS_KEYS);
+            if labels.get("split").is_none() {
+                let text = "`labels` needs `split`: what stands between the labels of one text";
+                self.problems.push(Problem::new(Cause::Incomplete, origin, text));
+            }
+            let (split, origin) = self.text(labels, "split")?;
+            if split.is_empty() {
+                let text = "`split` must not be empty: it is what stands between labels, such as \",\"";
+                self.problems.push(Problem::new(Cause::WrongValue, &origin, text));
+            }
+            Some(split).filter(|split| !split.is_empty())
         });
         let tunes = match self.text(table, "role") {
             None => false,
             Some((role, _)) if role == "test" => false,
             Some((role, _)) if role == "tune" => true,
             Some((role, origin)) => {
-                let problem = Problem::new(&origin, format!("`role` cannot be `{role}`"));
+                let problem = Problem::new(Cause::WrongValue, &origin, format!("`role` cannot be `{role}`"));
                 self.problems.push(problem.suggest(&role, ["test", "tune"]));
                 false
             }
         };
         let Some((name, origin)) = name else {
             if table.get("name").is_none() {
-                self.problems.push(Problem::new(origin, "[[data]] needs a `name`"));
+                self.problems.push(Problem::new(Cause::Incomplete, origin, "[[data]] needs a `name`"));
             }
             return None;
         };
-        Some(Data { name, loader: loader?, path, columns, tunes, origin })
+        Some(Data { name, loader: loader?, path, columns, split, tunes, origin })
     }
 
     fn tune(&mut self, root: &Table) -> Option<Tune> {
@@ -280,7 +326,7 @@ impl Reader<'_> {
         self.known_keys(table, "[tune]", TUNE_KEYS);
         for key in TUNE_KEYS {
             if table.get(key).is_none() {
-                self.problems.push(Problem::new(origin, format!("[tune] needs `{key}`")));
+                self.problems.push(Problem::new(Cause::Incomplete, origin, format!("[tune] needs `{key}`")));
             }
         }
         Some(Tune { data: self.text(table, "data")?, metric: self.text(table, "metric")? })
@@ -298,7 +344,7 @@ impl Reader<'_> {
             } else {
                 let text = format!("`{}` must be required as \"blake3:\" and 64 hexadecimal digits", key.name);
                 let help = "`compflow plugins --json` says which";
-                self.problems.push(Problem::new(&origin, text).help(help));
+                self.problems.push(Problem::new(Cause::WrongValue, &origin, text).help(help));
             }
         }
         pins

@@ -1,6 +1,7 @@
 //! `--only`: a part of a pipeline.
 
 use super::{Contents, Data};
+use crate::causes::Cause;
 use crate::problem::Problem;
 
 /// Keeps the clusterers and data that `--only` names; what settles grids stays.
@@ -11,7 +12,7 @@ pub(super) fn select(pipeline: &mut Contents, only: &[String], problems: &mut Ve
         if !clusterers.contains(name) && !data.contains(name) {
             let text = format!("--only: there is no clusterer or data named `{name}`");
             let known = clusterers.iter().chain(&data).map(String::as_str);
-            problems.push(Problem::without_place(text).suggest(name, known));
+            problems.push(Problem::without_place(Cause::Option, text).suggest(name, known));
         }
     }
     if only.iter().any(|name| clusterers.contains(name)) {
@@ -22,11 +23,13 @@ pub(super) fn select(pipeline: &mut Contents, only: &[String], problems: &mut Ve
     }
     let tunes = |data: &Data| pipeline.tune.as_ref().is_some_and(|tune| tune.data.0 == data.name);
     if !only.is_empty() && pipeline.data.iter().all(|data| data.tunes) {
-        problems
-            .push(Problem::without_place("--only leaves nothing to run: all that is left of the data only tunes"));
+        problems.push(Problem::without_place(
+            Cause::Option,
+            "--only leaves nothing to run: all that is left of the data only tunes",
+        ));
     }
     for data in pipeline.data.iter().filter(|data| data.tunes && !tunes(data)) {
         let text = format!("the [[data]] named `{}` is for tuning, and no [tune] uses it", data.name);
-        problems.push(Problem::new(&data.origin, text));
+        problems.push(Problem::new(Cause::Option, &data.origin, text));
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::document::{Key, Node, Table, Value};
 use super::grid::{Point, replace, value_text};
+use crate::causes::Cause;
 use crate::problem::Problem;
 
 /// In a schema: what a parameter that is `"auto"` is selected from.
@@ -28,7 +29,7 @@ pub(crate) fn options(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> 
         selections.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
     if combinations.is_none_or(|combinations| combinations > MOST) {
         let text = format!("the combinations to select from are more than {MOST}");
-        problems.push(Problem::new(&params.origin, text));
+        problems.push(Problem::new(Cause::Grid, &params.origin, text));
     }
     if problems.len() > before {
         return Vec::new();
@@ -78,7 +79,7 @@ fn selected_from(node: &Node) -> Option<&Node> {
 /// The values to select from: a list of numbers, or all whole numbers of a range.
 fn values(from: &Node) -> Result<Vec<Node>, Problem> {
     const FORMS: &str = "write `{ select = [2, 3, 5] }` or `{ select = { from = 2, to = 10 } }`";
-    let refuse = |node: &Node, text: String| Err(Problem::new(&node.origin, text).help(FORMS));
+    let refuse = |node: &Node, text: String| Err(Problem::new(Cause::Grid, &node.origin, text).help(FORMS));
     match &from.value {
         Value::Array(values) if values.len() > MOST => {
             refuse(from, format!("`select` has {} values, more than {MOST}", values.len()))
@@ -98,16 +99,19 @@ fn values(from: &Node) -> Result<Vec<Node>, Problem> {
         Value::Array(_) => refuse(from, "`select` must be a list of at least two values".to_owned()),
         Value::Table(range) => {
             if let Some((key, _)) = range.0.iter().find(|(key, _)| !["from", "to"].contains(&key.name.as_str())) {
-                let problem = Problem::new(&key.origin, format!("`{}` is not a key of `select`", key.name));
+                let problem =
+                    Problem::new(Cause::Grid, &key.origin, format!("`{}` is not a key of `select`", key.name));
                 return Err(problem.suggest(&key.name, ["from", "to"]));
             }
             let whole = |name: &str| match range.get(name) {
                 Some(Node { value: Value::Integer(number), .. }) => Ok(*number),
                 Some(other) => {
                     let text = format!("`{name}` must be a whole number, found {}", other.value.kind());
-                    Err(Problem::new(&other.origin, text).help(FORMS))
+                    Err(Problem::new(Cause::Grid, &other.origin, text).help(FORMS))
                 }
-                None => Err(Problem::new(&from.origin, format!("`select` needs `{name}`")).help(FORMS)),
+                None => {
+                    Err(Problem::new(Cause::Grid, &from.origin, format!("`select` needs `{name}`")).help(FORMS))
+                }
             };
             let (low, high) = (whole("from")?, whole("to")?);
             if low >= high {

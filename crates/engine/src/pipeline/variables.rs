@@ -1,18 +1,38 @@
-//! `${NAME}` in paths.
+//! What stands for something else in paths: `${NAME}`, and `-`.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+
+use tempfile::TempPath;
+
+/// The path that stands for standard input.
+pub(crate) const STDIN: &str = "-";
 
 /// Looks names up: what `${NAME}` stands for. Without a value unless made with [`new`](Self::new).
 #[derive(Clone)]
-pub struct Variables(Arc<Lookup>);
+pub struct Variables {
+    value: Arc<Lookup>,
+    /// What stood on standard input, which can be read only once, as a file that lives as long as this.
+    stdin: Option<Arc<TempPath>>,
+}
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Variables {
     /// Names are looked up with this function.
     pub fn new(value: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(value))
+        Self { value: Arc::new(value), stdin: None }
+    }
+
+    /// With what stood on standard input.
+    pub(super) fn with_stdin(&self, file: TempPath) -> Self {
+        Self { value: self.value.clone(), stdin: Some(Arc::new(file)) }
+    }
+
+    /// The file with what stood on standard input.
+    pub(crate) fn stdin(&self) -> Option<&Path> {
+        self.stdin.as_ref().map(|file| &***file)
     }
 
     /// A text with every `${NAME}` replaced; or the name of the first that has no value.
@@ -21,7 +41,7 @@ impl Variables {
         while let Some((before, after)) = left.split_once("${") {
             let Some((name, after)) = after.split_once('}') else { break };
             replaced.push_str(before);
-            replaced.push_str(&(self.0)(name).ok_or(name)?);
+            replaced.push_str(&(self.value)(name).ok_or(name)?);
             left = after;
         }
         Ok(replaced + left)

@@ -7,6 +7,7 @@ use compflow_api::{ForeignComposer, Level, Metric};
 use super::PlannedClusterer;
 use super::checker::Checker;
 use super::shared::{PlannedEvaluator, Shared};
+use crate::causes::Cause;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::pipeline::pins::PREFIX;
@@ -15,7 +16,7 @@ use crate::plugin::factory::Factory;
 use crate::plugin::{LibraryFile, Registry, State, trust};
 use crate::problem::Problem;
 
-/// The components of a pipeline, all of which could be made, and its data, all of which could be opened.
+/// The components of a pipeline that could be made, its data that could be opened, and what is wrong with the others.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) composer: Option<Shared<ForeignComposer>>,
@@ -25,14 +26,16 @@ pub(super) struct Checked {
     pub(super) metrics: Vec<Metric>,
     /// The one that tunes.
     pub(super) metric: Option<Metric>,
-    /// In the order of the pipeline's data.
-    pub(super) sources: Vec<DataSource>,
+    /// In the order of the pipeline's data; `None` for those that could not be opened.
+    pub(super) sources: Vec<Option<DataSource>>,
+    /// What is wrong.
+    pub(super) problems: Vec<Problem>,
 }
 
 /// Makes every component and opens every file.
 ///
 /// # Errors
-/// All problems at once, those of the file included.
+/// If there are no components at all, or the work is no longer wanted.
 pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     let (contents, registry) = (&pipeline.contents, &factory.registry);
     let mut problems = pipeline.problems.clone();
@@ -74,14 +77,10 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
         wanted.flat_map(|recipe| &recipe.columns).map(String::as_str).filter(|name| *name != "id").collect();
     let sources: Vec<Option<DataSource>> =
         contents.data.iter().map(|data| checker.open(data, contents.seed, &further)).collect();
-    if problems.is_empty() {
-        let sources = sources.into_iter().flatten().collect();
-        return Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources });
-    }
     // A component that was told to stop says so, and that is no problem of the pipeline.
-    match factory.cancel.requested() {
+    match factory.cancel.requested() && !problems.is_empty() {
         true => Err(Error::Interrupted),
-        false => Err(Error::problems(problems, &pipeline.document.sources)),
+        false => Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources, problems }),
     }
 }
 
@@ -91,9 +90,10 @@ fn unmet(pin: &Pin, registry: &Registry) -> Option<Problem> {
     let Some(file) = registry.libraries.iter().find(named) else {
         let known: Vec<&str> = registry.libraries.iter().filter_map(|file| trust::stem(&file.path)).collect();
         let text = format!("there is no library `{}`, and the pipeline requires it", pin.library);
-        return Some(Problem::new(&pin.origin, text).suggest(&pin.library, known));
+        return Some(Problem::new(Cause::Pinned, &pin.origin, text).suggest(&pin.library, known));
     };
     let hash = file.hash().map_or_else(ToString::to_string, |hash| format!("{}{hash}", PREFIX));
     let text = format!("library `{}` is {hash}, and the pipeline requires {}", pin.library, pin.hash);
-    (hash != pin.hash).then(|| Problem::new(&pin.origin, text).help(format!("it is {}", file.path.display())))
+    (hash != pin.hash)
+        .then(|| Problem::new(Cause::Pinned, &pin.origin, text).help(format!("it is {}", file.path.display())))
 }

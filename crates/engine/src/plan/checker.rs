@@ -13,13 +13,16 @@ use super::recipe::Recipe;
 use super::seed::derive_seed;
 use super::shared::{PlannedEvaluator, Shared};
 use super::{PlannedClusterer, Setup, Variant};
-use crate::data::dataset::FURTHER;
+use crate::causes::Cause;
+use crate::data::request::Request;
 use crate::data::source::DataSource;
+use crate::data::survey::describe;
+use crate::data::values::FURTHER;
+use crate::data::{data_files, loader_of};
 use crate::error::Error;
-use crate::files::pattern::expand;
-use crate::files::{display, plain, require_file};
+use crate::files::display;
 use crate::pipeline::keys::SEGMENT_KEYS;
-use crate::pipeline::{self, Columns, Contents, Data, Use, Variables, grid, selection};
+use crate::pipeline::{self, Columns, Contents, Data, Named, STDIN, Use, Variables, grid, selection};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 use crate::problem::{Origin, Problem};
@@ -114,7 +117,7 @@ impl Checker<'_> {
                 [only] => only.params.clone(),
                 _ => params.to_json(self.problems).to_string(),
             };
-            variants.push(Variant { label, params, options: setups });
+            variants.push(Variant { label, choices: point.choices.clone(), params, options: setups });
         }
         if !variants.is_empty() {
             let setups = variants.iter().flat_map(|variant| &variant.options);
@@ -123,8 +126,12 @@ impl Checker<'_> {
             // With degree 1 there are no unions, and nothing is composed.
             if needs_composer && pipeline.degree > 1 && pipeline.composer.is_none() {
                 self.problems.push(
-                    Problem::new(origin, format!("clusterer `{component}` needs a composer"))
-                        .help("add a [composer] table, for example `use = \"max\"`, or set `degree = 1`"),
+                    Problem::new(
+                        Cause::NeedsComposer,
+                        origin,
+                        format!("clusterer `{component}` needs a composer"),
+                    )
+                    .help("add a [composer] table, for example `use = \"max\"`, or set `degree = 1`"),
                 );
             }
             if let Some(composer) = composer
@@ -143,7 +150,7 @@ impl Checker<'_> {
                     .map(|entry| format!("`{}`", entry.component.name))
                     .collect();
                 let help = format!("these have: {}", with_gradients.join(", "));
-                self.problems.push(Problem::new(origin, text).help(help));
+                self.problems.push(Problem::new(Cause::NeedsGradients, origin, text).help(help));
             }
         }
         PlannedClusterer { name: clusterer.name.clone(), variants }
@@ -171,7 +178,8 @@ impl Checker<'_> {
             let mut known = planned.iter().flat_map(|planned| &planned.metrics);
             if let Some(again) = known.find(|known| metrics.iter().any(|metric| metric.name == known.name)) {
                 let text = format!("a second evaluator reports the metric `{}`", again.name);
-                self.problems.push(Problem::new(&component.origin, text).help("remove one of the two"));
+                self.problems
+                    .push(Problem::new(Cause::UsedTwice, &component.origin, text).help("remove one of the two"));
             }
             planned.push(PlannedEvaluator { shared: Shared::new(checked.recipe, evaluator), metrics });
         }
@@ -190,11 +198,12 @@ impl Checker<'_> {
             None => {
                 let known: Vec<&str> = pipeline.data.iter().map(|data| data.name.as_str()).collect();
                 self.problems.push(
-                    Problem::new(origin, format!("there is no [[data]] named `{name}`")).suggest(name, known),
+                    Problem::new(Cause::Tuning, origin, format!("there is no [[data]] named `{name}`"))
+                        .suggest(name, known),
                 );
             }
             Some(data) if !data.tunes => self.problems.push(
-                Problem::new(origin, format!("the [[data]] named `{name}` is not for tuning"))
+                Problem::new(Cause::Tuning, origin, format!("the [[data]] named `{name}` is not for tuning"))
                     .help("add `role = \"tune\"` to it"),
             ),
             Some(_) => {}
@@ -204,7 +213,7 @@ impl Checker<'_> {
         if metric.is_none() && all_made {
             let text = format!("no [[evaluator]] reports the metric `{name}`");
             let known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
-            self.problems.push(Problem::new(origin, text).suggest(name, known));
+            self.problems.push(Problem::new(Cause::Tuning, origin, text).suggest(name, known));
         }
         metric
     }
@@ -215,57 +224,71 @@ impl Checker<'_> {
         let checked = self.make(&data.loader, Kind::Loader)?;
         let needs_path = checked.recipe.flags.contains(Flags::NEEDS_PATH);
         let name = &data.loader.component;
-        let files = match (&data.path, needs_path) {
-            (Some((pattern, origin)), true) => self.files(pattern, origin)?.into_iter().map(Some).collect(),
+        let files: Vec<Option<PathBuf>> = match (&data.path, needs_path) {
+            (Some((pattern, origin)), true) => self.files(pattern, name, origin)?.into_iter().map(Some).collect(),
             (None, false) => vec![None],
             (None, true) => {
                 let text = format!("[[data]] `{}` needs a `path`: the loader `{name}` reads files", data.name);
-                self.problems.push(Problem::new(&data.origin, text));
+                self.problems.push(Problem::new(Cause::Place, &data.origin, text));
                 return None;
             }
             (Some((_, origin)), false) => {
                 let text = format!("`path` means nothing here: the loader `{name}` reads no files");
-                self.problems.push(Problem::new(origin, text));
+                self.problems.push(Problem::new(Cause::Place, origin, text));
                 return None;
             }
         };
         let loader = ForeignLoader::try_from(checked.instance).ok()?;
         let seed = derive_seed(seed, &["data", &data.name]);
         // One that reads files has to be told the names of its columns; one that does not is asked which it makes.
-        let mut columns: Vec<(String, String)> = match &data.columns {
+        let plain = |name: &str| Named::One(name.to_owned());
+        let mut columns: Vec<(String, Named)> = match &data.columns {
             Some(Columns(columns)) => {
-                columns.iter().map(|(key, (name, _))| (in_stream(key), name.clone())).collect()
+                columns.iter().map(|(key, (named, _))| (in_stream(key), named.clone())).collect()
             }
             None if data.path.is_none() => {
                 let made = self.columns_made(&loader, data, seed);
-                made.into_iter().map(|name| (name.to_owned(), name.to_owned())).collect()
+                made.into_iter().map(|name| (name.to_owned(), plain(name))).collect()
             }
             None => Vec::new(),
         };
         if columns.iter().all(|(key, _)| key != "embedding") {
-            columns.insert(0, ("embedding".to_owned(), "embedding".to_owned()));
+            columns.insert(0, ("embedding".to_owned(), plain("embedding")));
         }
         let segments = self.names_segments(data)?;
-        for name in further {
-            let key = format!("{FURTHER}{name}");
-            // The pipeline may have another name for it.
-            if columns.iter().all(|(known, _)| *known != key) {
-                columns.push((key, (*name).to_owned()));
+        let first = files.first().and_then(Option::as_deref);
+        let about = first.map_or_else(|| format!("data `{}`", data.name), display);
+        let request = Request::new(&columns, data.split.as_deref(), &about, || {
+            Ok(describe(&loader, first, name, &about, self.factory)?.names()?)
+        });
+        let mut request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                self.unreadable(data, first, &Request::default(), error);
+                return None;
             }
-        }
-        let open = DataSource { name: data.name.clone(), loader, seed, files, columns, segments };
+        };
+        // The pipeline may have another name for it.
+        request.also(further.iter().map(|name| (format!("{FURTHER}{name}"), (*name).to_owned())));
+        let open = DataSource { name: data.name.clone(), loader, seed, files, request, segments };
         let before = self.problems.len();
         for file in &open.files {
-            match open.probe(file.as_deref(), self.factory) {
-                Ok(()) => {}
-                Err(Error::Component(error)) => {
-                    let problems = error.problems().iter();
-                    self.problems.extend(problems.map(|problem| about_column(data, file.as_deref(), problem)));
-                }
-                Err(error) => self.problems.push(Problem::new(data_place(data), error.to_string())),
+            if let Err(error) = open.probe(file.as_deref(), self.factory) {
+                self.unreadable(data, file.as_deref(), &open.request, error);
             }
         }
         (self.problems.len() == before).then_some(open)
+    }
+
+    /// Notes why a file cannot be read as it is asked.
+    fn unreadable(&mut self, data: &Data, file: Option<&Path>, request: &Request, error: Error) {
+        match error {
+            Error::Component(error) => {
+                let problems = error.problems().iter();
+                self.problems.extend(problems.map(|problem| about_column(data, file, request, problem)));
+            }
+            error => self.problems.push(about_data(data, error)),
+        }
     }
 
     /// Whether the pipeline says where in a recording the examples are; a part of it is worth nothing.
@@ -283,7 +306,7 @@ impl Checker<'_> {
             Some((key, (_, origin))) => {
                 let text = format!("`columns` names `{key}`, but not {}", missing.join(" and "));
                 let help = "a segment of a recording has all of `file`, `start` and `end`";
-                self.problems.push(Problem::new(origin, text).help(help));
+                self.problems.push(Problem::new(Cause::Segments, origin, text).help(help));
                 None
             }
         }
@@ -310,52 +333,34 @@ impl Checker<'_> {
         made
     }
 
-    /// The files that a path or pattern names.
-    fn files(&mut self, pattern: &str, origin: &Origin) -> Option<Vec<PathBuf>> {
-        let problem = |text: String| Problem::new(origin, text);
+    /// The files that a path, a pattern or a folder stands for.
+    fn files(&mut self, pattern: &str, loader: &str, origin: &Origin) -> Option<Vec<PathBuf>> {
+        let problem = |text: String| Problem::new(Cause::File, origin, text);
         let pattern = match self.variables.replace(pattern) {
             Ok(pattern) => pattern,
             Err(name) => {
                 let text = format!("`path` refers to the environment variable `{name}`, which is not set");
                 let help = "set it, or give the path with --set data.NAME.path=…";
-                self.problems.push(problem(text).help(help));
+                self.problems.push(Problem::new(Cause::Variable, origin, text).help(help));
                 return None;
             }
         };
-        let absolute = self.factory.folder.join(&pattern);
-        let files = if pattern.contains(['*', '?', '[']) && !absolute.exists() {
-            let files = match expand(&absolute.to_string_lossy(), &self.factory.cancel) {
-                Ok(files) => files,
-                Err(reason) => {
-                    self.problems.push(problem(format!("`path` {reason}")));
-                    return None;
-                }
-            };
-            if files.is_empty() {
-                self.problems.push(problem(format!("no file matches {}", display(&absolute))));
-                return None;
+        if pattern == STDIN {
+            let file = self.variables.stdin().map(Path::to_owned);
+            if file.is_none() {
+                let text = "`path` is `-`, standard input, which can be read only once, by the command that it is piped into";
+                self.problems.push(problem(text.to_owned()));
             }
-            files
-        } else {
-            vec![absolute]
-        };
-        let mut resolved = Vec::new();
-        for file in files {
-            match readable(&file) {
-                Ok(file) => resolved.push(file),
-                Err(error) => self.problems.push(problem(format!("{}: {}", display(&file), plain(&error)))),
+            return file.map(|file| vec![file]);
+        }
+        match data_files(&self.factory.folder.join(&pattern), Some(loader), &self.factory.cancel) {
+            Ok(files) => Some(files),
+            Err(text) => {
+                self.problems.push(problem(text));
+                None
             }
         }
-        Some(resolved)
     }
-}
-
-/// The real path of a file that can be opened.
-fn readable(file: &Path) -> std::io::Result<PathBuf> {
-    let file = file.canonicalize()?;
-    require_file(&file)?;
-    std::fs::File::open(&file)?;
-    Ok(file)
 }
 
 /// A refusal at the place of the parameter it is about.
@@ -366,15 +371,29 @@ fn about_parameter(component: &Use, problem: &compflow_api::Problem) -> Problem 
         }
         _ => None,
     };
+    let cause = match problem.code {
+        Code::Parameter if problem.text.starts_with("is not a parameter") => Cause::UnknownParameter,
+        Code::Parameter => Cause::Parameter,
+        Code::Column => Cause::Column,
+        Code::Data => Cause::Format,
+        Code::Budget => Cause::Memory,
+        Code::Internal => Cause::Failed,
+    };
+    let slip = problem.parameter.as_deref().and_then(|path| grid::misspelt(&component.params, path));
+    let help = slip.map(|(found, meant)| format!("did you mean `{meant}`? `{found}` means nothing here"));
     Problem {
+        cause,
         text: format!("{}: {}", component.component, problem.what()),
         origin: Some(place.unwrap_or_else(|| component.origin.clone())),
-        help: problem.help.clone(),
+        help: help.or_else(|| problem.help.clone()),
     }
 }
 
 /// A loader's refusal at the place of the column or parameter it is about, with the file called as elsewhere.
-fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Problem) -> Problem {
+fn about_column(data: &Data, file: Option<&Path>, request: &Request, problem: &compflow_api::Problem) -> Problem {
+    // A column that is a part of an embedding or a set has no name of its own in the pipeline.
+    let key = problem.parameter.as_deref().map(|name| request.key_of(name).to_owned());
+    let problem = &compflow_api::Problem { parameter: key, ..problem.clone() };
     let mut placed = about_parameter(&data.loader, problem);
     if let Some(file) = file {
         placed.text = placed.text.replace(&file.display().to_string(), &display(file));
@@ -384,8 +403,8 @@ fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Proble
         .find(|(key, _)| problem.code == Code::Column && problem.parameter.as_ref() == Some(&in_stream(key)));
     if let Some(name) = problem.parameter.as_deref().and_then(|name| name.strip_prefix(FURTHER)) {
         let file = file.map_or_else(|| format!("data `{}`", data.name), display);
-        if let Some((key, (source, _))) = column {
-            placed.text = format!("`{key}` names the column `{source}`, which is not in {file}");
+        if let Some((key, (named, _))) = column {
+            placed.text = format!("`{key}` names the column `{named}`, which is not in {file}");
         } else {
             placed.text = format!("a clusterer or evaluator asks for the column `{name}`, which is not in {file}");
             if SEGMENT_KEYS.contains(&name) {
@@ -394,12 +413,27 @@ fn about_column(data: &Data, file: Option<&Path>, problem: &compflow_api::Proble
             }
         }
     }
+    if placed.cause == Cause::Format
+        && placed.help.is_none()
+        && let Some(other) = file.and_then(loader_of).filter(|other| *other != data.loader.component)
+    {
+        placed.help = Some(format!("`loader = \"{other}\"` reads files of such a name"));
+    }
     if let Some((_, (_, origin))) = column {
         placed.origin = Some(origin.clone());
     } else if placed.origin.as_ref() == Some(&data.loader.origin) {
         placed.origin = Some(data_place(data).clone());
     }
     placed
+}
+
+/// What is wrong with data, at the place where the pipeline names it.
+pub(super) fn about_data(data: &Data, error: Error) -> Problem {
+    let place = || Some(data_place(data).clone());
+    match error {
+        Error::Data(problem) => Problem { origin: place(), ..*problem },
+        other => Problem::new(Cause::Data, data_place(data), other.to_string()),
+    }
 }
 
 /// What a column of the pipeline is called in a stream.

@@ -2,31 +2,37 @@
 
 use std::time::Instant;
 
-use compflow_api::{Flags, Level};
+use compflow_api::{Flags, Level, plural};
 
 use super::check::Checked;
-use super::checker::data_place;
+use super::checker::about_data;
+use super::fitting::{check_columns, check_dataset};
 use super::{PlannedClusterer, PlannedData, PlannedEvaluator, Setup};
-use crate::data::dataset::Keep;
+use crate::causes::Cause;
+use crate::data::build::Keep;
 use crate::data::source::DataSource;
 use crate::data::{Dataset, Trial};
 use crate::error::{Error, Result};
 use crate::observer::Counted;
-use crate::pipeline::{Columns, Data, Pipeline};
+use crate::pipeline::{Data, Pipeline};
 use crate::plugin::factory::Factory;
 use crate::problem::Problem;
+
+/// Files of more bytes than this are read only for a pipeline in which nothing else is wrong.
+const LARGE: u64 = 1 << 28;
 
 /// Reads all data that [`check`](super::check::check) has opened.
 ///
 /// # Errors
-/// All problems with the data at once.
+/// All problems at once, those of the file and the components included.
 pub(super) fn load(
     pipeline: &Pipeline,
     factory: &Factory,
     checked: &mut Checked,
     threads: usize,
 ) -> Result<Vec<PlannedData>> {
-    let mut problems = Vec::new();
+    let mut problems = std::mem::take(&mut checked.problems);
+    let sound = problems.is_empty();
     let mut loaded = Vec::new();
     let sources = std::mem::take(&mut checked.sources);
     let total = sources.len();
@@ -36,16 +42,22 @@ pub(super) fn load(
     // All data together must fit, not each by itself.
     let mut memory = factory.memory;
     for (at, (source, data)) in sources.into_iter().zip(&pipeline.contents.data).enumerate() {
+        let Some(source) = source else { continue };
+        check_columns(&source.request, data, checked, &mut problems);
+        // Who has to correct the file anyway does not wait for what would be wrong with much data.
+        if !sound && size(&source) > LARGE {
+            continue;
+        }
         let started = Instant::now();
         match source.read(keep, factory, threads, memory) {
             Ok(dataset) => {
                 let rows: usize = dataset.trials.iter().map(Trial::size).sum();
                 let seconds = started.elapsed().as_secs_f64();
-                let text = format!("loaded {rows} rows of {} in {seconds:.3} s", dataset.dim);
+                let text = format!("loaded {} of {} in {seconds:.3} s", plural(rows, "row"), dataset.dim);
                 factory.observer.log(Level::Info, &data.name, &text);
                 let numbers: usize = dataset.trials.iter().map(|trial| trial.embeddings.len()).sum();
                 memory = memory.saturating_sub(4 * numbers as u64);
-                check_dataset(&dataset, data, checked, factory, &mut problems);
+                check_dataset(&dataset, data, checked, pipeline, factory, &mut problems);
                 check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
                 warn_of_what_is_not_used(&dataset, data, checked, factory);
                 say_what_is_scored(&dataset, data, checked, factory);
@@ -53,13 +65,7 @@ pub(super) fn load(
             }
             Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
             Err(error) => {
-                let problem = Problem::new(data_place(data), error.to_string());
-                problems.push(match problem.text.contains("the truth is null") {
-                    true => {
-                        problem.help("labels that only some examples have are named by `seed`, not by `truth`")
-                    }
-                    false => problem,
-                });
+                problems.push(about_data(data, error));
             }
         }
         progress.advance(at as u64 + 1, total as u64);
@@ -67,12 +73,18 @@ pub(super) fn load(
     if problems.is_empty() { Ok(loaded) } else { Err(Error::problems(problems, &pipeline.document.sources)) }
 }
 
+/// The bytes of all files.
+fn size(source: &DataSource) -> u64 {
+    let files = source.files.iter().flatten();
+    files.filter_map(|file| std::fs::metadata(file).ok()).map(|about| about.len()).sum()
+}
+
 /// Data that was read before, beside the sources that it is from.
 pub(super) fn handed_on(pipeline: &Pipeline, checked: &mut Checked, datasets: Vec<Dataset>) -> Vec<PlannedData> {
     let streamed = streams(checked);
     let sources = std::mem::take(&mut checked.sources).into_iter().zip(&pipeline.contents.data);
-    let planned = |(dataset, (source, data))| planned(dataset, source, data, streamed);
-    datasets.into_iter().zip(sources).map(planned).collect()
+    let planned = |(dataset, (source, data)): (_, (Option<_>, _))| Some(planned(dataset, source?, data, streamed));
+    datasets.into_iter().zip(sources).filter_map(planned).collect()
 }
 
 /// Whether nobody wants the matrix as a whole.
@@ -139,43 +151,9 @@ fn check_seeds(dataset: &Dataset, data: &Data, degree: usize, problems: &mut Vec
             seeds.shown(set),
             set.len(),
         );
-        let columns = data.columns.iter().flat_map(|Columns(columns)| columns);
-        let place = columns.into_iter().find(|(key, _)| *key == "seed").map(|(_, (_, origin))| origin);
+        let place = data.columns.as_ref().and_then(|columns| columns.get("seed")).map(|(_, origin)| origin);
         let help = format!("set `degree = {}`, or leave the seed null", set.len());
-        problems.push(Problem::new(place.unwrap_or(&data.origin), text).help(help));
+        problems.push(Problem::new(Cause::Seeds, place.unwrap_or(&data.origin), text).help(help));
         return;
-    }
-}
-
-/// What can only be said once the data is there.
-fn check_dataset(
-    dataset: &Dataset,
-    data: &Data,
-    checked: &Checked,
-    factory: &Factory,
-    problems: &mut Vec<Problem>,
-) {
-    if let Some(composer) = &checked.composer
-        && let Some(dim) = composer.get(factory).and_then(|composer| composer.try_dim()).unwrap_or_default()
-        && dim != dataset.dim
-    {
-        problems.push(Problem::new(
-            &data.origin,
-            format!(
-                "data `{}` has embeddings of length {}, and the composer `{}` is made for {dim}",
-                data.name, dataset.dim, composer.recipe.name
-            ),
-        ));
-    }
-    if dataset.trials.iter().all(|trial| trial.truth.is_some()) {
-        return;
-    }
-    let clusterer = checked.clusterers.iter().find(|clusterer| clusterer.knows_truth());
-    let who = clusterer.map(|clusterer| format!("clusterer `{}` needs", clusterer.name));
-    let evaluator = checked.evaluators.iter().find(|evaluator| evaluator.needs_truth());
-    if let Some(who) = who.or_else(|| Some(format!("evaluator `{}` needs", evaluator?.name()))) {
-        let text = format!("data `{}` has no true sets, and {who} them", data.name);
-        let help = "name the column: `columns = { embedding = …, truth = … }`";
-        problems.push(Problem::new(&data.origin, text).help(help));
     }
 }

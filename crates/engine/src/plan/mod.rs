@@ -5,6 +5,7 @@ mod check;
 pub(crate) mod checker;
 pub(crate) mod compose;
 mod effective;
+mod fitting;
 mod load;
 pub(crate) mod recipe;
 pub(crate) mod resources;
@@ -29,7 +30,7 @@ use crate::data::Dataset;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::observer::Observer;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, STDIN, Variables};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 
@@ -43,6 +44,8 @@ pub struct Plan {
     pub(crate) file: PathBuf,
     /// The file and what was laid over it, as JSON.
     pub(crate) resolved: serde_json::Value,
+    /// What stood for something else in paths; data that came from standard input is kept as long as this.
+    pub(crate) variables: Variables,
     pub(crate) name: String,
     pub(crate) seed: u64,
     /// What the user wanted of it; empty means all.
@@ -105,6 +108,9 @@ impl Pipeline {
     ) -> Result<Arc<Plan>> {
         let factory = Factory::new(registry, &self.folder, observer, cancel, shares.memory);
         let mut checked = check::check(self, &factory)?;
+        if !checked.problems.is_empty() {
+            return Err(Error::problems(checked.problems, &self.document.sources));
+        }
         let data = load::handed_on(self, &mut checked, datasets);
         let mut plan = self.planned(factory, checked, data);
         plan.share(shares);
@@ -119,6 +125,7 @@ impl Pipeline {
         });
         Plan {
             file: self.file.clone(),
+            variables: self.variables.clone(),
             resolved: self.document.root.to_json(&mut Vec::new()),
             name: self.contents.name.clone(),
             seed: self.contents.seed,
@@ -165,6 +172,17 @@ impl Plan {
         }
         oracles.dedup();
         oracles
+    }
+
+    /// The file and what was laid over it, for another process, which has another standard input.
+    pub(crate) fn resolved_elsewhere(&self) -> serde_json::Value {
+        let mut resolved = self.resolved.clone();
+        let file = self.variables.stdin().map(|file| file.display().to_string());
+        let tables = resolved.get_mut("data").and_then(serde_json::Value::as_array_mut);
+        for table in tables.into_iter().flatten().filter(|table| table["path"] == STDIN) {
+            table["path"] = file.clone().into();
+        }
+        resolved
     }
 
     /// Whether a data set only settles grids.
@@ -265,6 +283,8 @@ impl PlannedClusterer {
 pub(crate) struct Variant {
     /// The name and the choices made from grids.
     pub(crate) label: String,
+    /// The choices made from grids: dotted name and value.
+    pub(crate) choices: Vec<(String, String)>,
     /// The parameters as JSON: preset and defaults filled in, or with the selections as they are written.
     pub(crate) params: String,
     /// One, or what is selected from for every trial.

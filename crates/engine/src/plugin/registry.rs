@@ -10,6 +10,7 @@ use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 use super::scan::{Answer, Description, Scan};
 use super::{library, trust};
 use crate::cancel::Cancel;
+use crate::causes::Cause;
 use crate::error::{Error, Result};
 use crate::files::{hash_file, hash_of, plain};
 use crate::pipeline::Pins;
@@ -236,7 +237,9 @@ impl Registry {
     /// The component of a library, which is opened if it is not.
     fn entry(&self, kind: Kind, name: &str, at: usize) -> Result<Entry, Problem> {
         let file = &self.libraries[at];
-        let unusable = |reason: String| Problem::without_place(format!("{} {reason}", file.path.display()));
+        let unusable = |reason: String| {
+            Problem::without_place(Cause::NoComponent, format!("{} {reason}", file.path.display()))
+        };
         let library = match file.opened() {
             Some(Ok(library)) => library,
             Some(Err(error)) => return Err(unusable(error.to_string())),
@@ -276,13 +279,16 @@ impl Registry {
                 let known: Vec<String> = all.map(|at| format!("{}:{component}", self.stem(*at))).collect();
                 let stems = || self.libraries.iter().filter_map(|file| trust::stem(&file.path));
                 match known.is_empty() {
-                    true if !stems().any(|stem| stem == library) => {
-                        Problem::without_place(format!("there is no library `{library}` for {kind} `{name}`"))
-                            .suggest(library, stems().collect::<Vec<_>>())
-                    }
+                    true if !stems().any(|stem| stem == library) => Problem::without_place(
+                        Cause::NoComponent,
+                        format!("there is no library `{library}` for {kind} `{name}`"),
+                    )
+                    .suggest(library, stems().collect::<Vec<_>>()),
                     true => self.missing(kind, component),
-                    false => Problem::without_place(format!("there is no {kind} named `{name}`"))
-                        .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>()),
+                    false => {
+                        Problem::without_place(Cause::NoComponent, format!("there is no {kind} named `{name}`"))
+                            .suggest(name, known.iter().map(String::as_str).collect::<Vec<_>>())
+                    }
                 }
             });
         }
@@ -292,10 +298,10 @@ impl Registry {
                 let names: Vec<String> = all.iter().map(|at| format!("`{}:{name}`", self.stem(*at))).collect();
                 let files: Vec<String> =
                     all.iter().map(|at| self.libraries[*at].path.display().to_string()).collect();
-                Err(Problem::without_place(format!(
-                    "{kind} `{name}` is offered by more than one library: {}",
-                    files.join(" and ")
-                ))
+                Err(Problem::without_place(
+                    Cause::NoComponent,
+                    format!("{kind} `{name}` is offered by more than one library: {}", files.join(" and ")),
+                )
                 .help(format!("say which: {}", names.join(" or "))))
             }
             None => Err(self.missing(kind, name)),
@@ -303,7 +309,7 @@ impl Registry {
     }
 
     fn missing(&self, kind: Kind, name: &str) -> Problem {
-        let problem = Problem::without_place(format!("there is no {kind} named `{name}`"));
+        let problem = Problem::without_place(Cause::NoComponent, format!("there is no {kind} named `{name}`"));
         let refused: Vec<String> = self
             .libraries
             .iter()

@@ -1,17 +1,9 @@
 //! Sets as other tools write them: a column of lists, a column of strings with separators, or one column per label that
 //! says whether it is in the set.
 
-use std::sync::Arc;
-
-use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
-use arrow_schema::{DataType, Field, Schema};
-
 use crate::data::{Described, Holds};
 use crate::error::{Error, Result};
+use crate::pipeline::Named;
 
 /// Where the sets of a file are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,62 +73,20 @@ impl Labels {
         Ok(Self::Indicators(columns))
     }
 
-    /// The columns to ask a loader for: the name in the stream and the name in the file.
-    pub(super) fn columns(&self) -> Vec<(String, String)> {
+    /// Which columns of the file they are.
+    pub(super) fn named(&self) -> Named {
         match self {
-            Self::Sets(column) | Self::Delimited { column, .. } => vec![("truth".to_owned(), column.clone())],
-            Self::Indicators(columns) => {
-                columns.iter().map(|column| (format!("column:{column}"), column.clone())).collect()
-            }
+            Self::Sets(column) | Self::Delimited { column, .. } => Named::One(column.clone()),
+            Self::Indicators(columns) => Named::Several(columns.clone()),
         }
     }
 
-    /// A batch with the sets as a column of lists.
-    ///
-    /// # Errors
-    /// If a value is neither of those that say yes and no, or is missing. `first_row` is the number of the first.
-    pub(super) fn unify(&self, batch: RecordBatch, first_row: usize) -> Result<RecordBatch> {
-        let mut lists = ListBuilder::new(StringBuilder::new());
+    /// What stands between the labels of one text.
+    pub(super) fn split(&self) -> Option<&str> {
         match self {
-            Self::Sets(_) => return Ok(batch),
-            Self::Delimited { column, separator } => {
-                let texts = batch.column_by_name("truth").map(|texts| cast(texts, &DataType::Utf8)).transpose();
-                let texts = texts.map_err(|error| Error::Data(error.to_string()))?;
-                let texts = texts.ok_or_else(|| Error::Data("the loader returned no sets".to_owned()))?;
-                for (row, text) in texts.as_string::<i32>().iter().enumerate() {
-                    let row = first_row + row;
-                    let text =
-                        text.ok_or_else(|| Error::Data(format!("row {row}: the column `{column}` is null")))?;
-                    let members = text.split(separator.as_str()).map(str::trim);
-                    for member in members.filter(|member| !member.is_empty()) {
-                        lists.values().append_value(member);
-                    }
-                    lists.append(true);
-                }
-            }
-            Self::Indicators(names) => {
-                let columns: Vec<(&String, Vec<bool>)> =
-                    names.iter().map(|name| Ok((name, flags(&batch, name, first_row)?))).collect::<Result<_>>()?;
-                for row in 0..batch.num_rows() {
-                    for (name, flags) in &columns {
-                        if flags.get(row) == Some(&true) {
-                            lists.values().append_value(name);
-                        }
-                    }
-                    lists.append(true);
-                }
-            }
+            Self::Delimited { separator, .. } => Some(separator),
+            _ => None,
         }
-        let schema = batch.schema();
-        let others = ["trial", "id"].into_iter().filter_map(|name| {
-            let (_, field) = schema.fields().find(name)?;
-            Some((field.clone(), batch.column_by_name(name)?.clone()))
-        });
-        let lists: ArrayRef = Arc::new(lists.finish());
-        let truth = Arc::new(Field::new("truth", lists.data_type().clone(), true));
-        let (fields, columns): (Vec<_>, Vec<_>) = std::iter::once((truth, lists)).chain(others).unzip();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-            .map_err(|error| Error::Data(error.to_string()))
     }
 }
 
@@ -151,48 +101,14 @@ fn matching(described: &Described, part: &str) -> Result<Vec<String>> {
     Ok(columns.map(|column| column.name.clone()).collect())
 }
 
-/// Whether a label is in each of the sets.
-fn flags(batch: &RecordBatch, name: &str, first_row: usize) -> Result<Vec<bool>> {
-    let column = batch
-        .column_by_name(&format!("column:{name}"))
-        .ok_or_else(|| Error::Data(format!("the loader returned no column `{name}`")))?;
-    let wrong = |row: usize, found: String| {
-        Error::Data(format!(
-            "row {}: the column `{name}` is {found}, and labels are 0 or 1; name those that are labels, as in \
-             FILE:'spk_*' or FILE:anna,ben",
-            first_row + row
-        ))
-    };
-    let kind = column.data_type();
-    if !(kind.is_numeric() || *kind == DataType::Boolean) {
-        return Err(wrong(0, format!("of type {kind}")));
-    }
-    let numbers = cast(column, &DataType::Float64).map_err(|error| Error::Data(error.to_string()))?;
-    let numbers = numbers.as_primitive::<Float64Type>();
-    (0..numbers.len())
-        .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
-            Some(0.0) => Ok(false),
-            Some(1.0) => Ok(true),
-            Some(number) => Err(wrong(row, number.to_string())),
-            None => Err(wrong(row, "null".to_owned())),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::ColumnInfo;
-    use arrow_array::{BooleanArray, Int8Array, StringArray};
 
     fn described(columns: &[(&str, Holds)]) -> Described {
         let columns = columns.iter().map(|(name, holds)| ColumnInfo { name: (*name).to_owned(), holds: *holds });
         Described { rows: None, columns: columns.collect() }
-    }
-
-    fn members(batch: &RecordBatch, row: usize) -> Vec<String> {
-        let lists = batch.column_by_name("truth").unwrap().as_list::<i32>().value(row);
-        lists.as_string::<i32>().iter().flatten().map(str::to_owned).collect()
     }
 
     #[test]
@@ -220,33 +136,5 @@ mod tests {
             Labels::Indicators(vec!["a".to_owned()]),
             "true and false say more than integers"
         );
-    }
-
-    #[test]
-    fn strings_are_taken_apart_and_an_empty_one_is_the_empty_set() {
-        let texts: ArrayRef = Arc::new(StringArray::from(vec!["b; a", "", "a;"]));
-        let labels = Labels::Delimited { column: "who".to_owned(), separator: ";".to_owned() };
-        let batch = labels.unify(RecordBatch::try_from_iter([("truth", texts)]).unwrap(), 0).unwrap();
-        assert_eq!([0, 1, 2].map(|row| members(&batch, row)), [vec!["b", "a"], vec![], vec!["a"]]);
-        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
-        let error = labels.unify(RecordBatch::try_from_iter([("truth", texts)]).unwrap(), 10).unwrap_err();
-        assert_eq!(error.to_string(), "row 11: the column `who` is null");
-    }
-
-    #[test]
-    fn columns_of_flags_become_sets_and_anything_else_is_refused() {
-        let batch = |b: Vec<i8>| {
-            let a: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
-            let b: ArrayRef = Arc::new(Int8Array::from(b));
-            let id: ArrayRef = Arc::new(Int8Array::from(vec![5, 6]));
-            RecordBatch::try_from_iter([("column:a", a), ("column:b", b), ("id", id)]).unwrap()
-        };
-        let labels = Labels::Indicators(vec!["a".to_owned(), "b".to_owned()]);
-        let unified = labels.unify(batch(vec![1, 0]), 0).unwrap();
-        assert_eq!(members(&unified, 0), ["a", "b"]);
-        assert!(members(&unified, 1).is_empty());
-        assert!(unified.column_by_name("id").is_some());
-        let error = labels.unify(batch(vec![0, 41]), 100).unwrap_err().to_string();
-        assert!(error.starts_with("row 101: the column `b` is 41, and labels are 0 or 1;"), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! What runs leave behind: tables, a record, and reading both back.
 
+mod advice;
 mod assignments;
 mod cell;
 mod found;

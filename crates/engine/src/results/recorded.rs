@@ -9,12 +9,12 @@ use super::record::RunRecord;
 use super::statistics::mean;
 use crate::cancel::Cancel;
 use crate::data::Dataset;
-use crate::data::dataset::Keep;
+use crate::data::build::Keep;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::observer::Observer;
-use crate::pipeline::{Columns, Pins, Pipeline, Variables};
+use crate::pipeline::{Named, Pins, Pipeline, Variables};
 use crate::plan::checker::Checker;
 use crate::plan::compose::compose_sets;
 use crate::plan::resources::{cores, memory_budget};
@@ -157,20 +157,22 @@ impl<'r> RecordedRun<'r> {
     }
 
     /// What the source of a data set calls its embeddings, and its identifiers if it has some.
-    fn column(&self, data: &str, key: &str) -> Option<&str> {
+    fn column(&self, data: &str, key: &str) -> Option<&Named> {
         let data = self.pipeline.contents.data.iter().find(|known| known.name == data)?;
-        let Columns(columns) = data.columns.as_ref()?;
-        columns.iter().find(|(known, _)| *known == key).map(|(_, (name, _))| name.as_str())
+        data.columns.as_ref()?.get(key).map(|(named, _)| named)
     }
 
     /// What the source of a data set calls its embeddings.
-    pub fn embedding_column(&self, data: &str) -> &str {
-        self.column(data, "embedding").unwrap_or("embedding")
+    pub fn embedding_column(&self, data: &str) -> Named {
+        self.column(data, "embedding").cloned().unwrap_or_else(|| Named::One("embedding".to_owned()))
     }
 
     /// What the source of a data set calls its identifiers, if it has some.
     pub fn id_column(&self, data: &str) -> Option<&str> {
-        self.column(data, "id")
+        match self.column(data, "id")? {
+            Named::One(name) => Some(name),
+            Named::Several(_) => None,
+        }
     }
 
     /// Whether a clusterer composes unions, by the component that is here now; `None` if it is gone. `label` is what tables call

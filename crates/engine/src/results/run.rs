@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::advice::advise;
 use super::record::RunRecord;
 use super::summary::{Summary, summarize};
 use super::tables;
@@ -95,6 +96,9 @@ impl Plan {
         }));
         record.finish(self, &rows, &chosen, interrupted);
         let summary = summarize(self, &rows);
+        if !interrupted {
+            advise(self, &rows, &chosen, &summary, observer.as_ref());
+        }
         let next = Generation::begin(out).map_err(|error| unwritable(out, &error))?;
         record.tables = tables::write(self, &rows, &summary, &next, out)?;
         commit(out, Ok(next), &record)?;

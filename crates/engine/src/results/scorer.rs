@@ -7,10 +7,10 @@ use compflow_api::{Evaluation, Flags, ForeignEvaluator, Kind, Sets, Table};
 
 use super::labels::Labels;
 use crate::cancel::Cancel;
-use crate::data::dataset::Keep;
 use crate::data::{Dataset, Described, Source, Survey};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
+use crate::pipeline::Named;
 use crate::plan::shared::Shared;
 use crate::plan::{PlannedEvaluator, Recipe};
 use crate::plugin::Registry;
@@ -54,18 +54,12 @@ impl Scorer {
     /// # Errors
     /// If the file or a column cannot be read. What the loader says itself names the file.
     pub fn read(&self, request: SetsRequest<'_>) -> Result<Dataset> {
-        let mut columns = request.labels.columns();
+        let mut columns = vec![("truth", request.labels.named())];
         for (name, column) in [("trial", request.trial), ("id", request.id)] {
-            columns.extend(column.map(|column| (name.to_owned(), column.to_owned())));
+            columns.extend(column.map(|column| (name, Named::One(column.to_owned()))));
         }
-        let mut row = 0;
-        let batches = self.survey.open(request.source, &columns)?.map(|batch| {
-            let batch = batch?;
-            let first_row = row;
-            row += batch.num_rows();
-            request.labels.unify(batch, first_row)
-        });
-        self.survey.build(Keep::Nothing, batches, request.source.about)
+        let source = Source { split: request.labels.split(), ..request.source };
+        self.survey.read(source, &columns, usize::MAX)
     }
 
     /// Makes an evaluator without parameters.

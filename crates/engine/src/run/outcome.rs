@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Clustering, Level};
+use compflow_api::{Clustering, Level, plural};
 use serde::{Deserialize, Serialize};
 
 use super::unseeded::Unseeded;
@@ -58,7 +58,8 @@ impl Outcome {
     /// What to say of it if it did not converge.
     pub(super) fn not_converged(&self) -> Option<String> {
         let diagnostics = &self.clustering.diagnostics;
-        (!diagnostics.converged).then(|| format!("did not converge in {} iterations", diagnostics.iterations))
+        (!diagnostics.converged)
+            .then(|| format!("did not converge in {}", plural(diagnostics.iterations as usize, "iteration")))
     }
 
     /// Logs again what was warned of when the outcome was computed.

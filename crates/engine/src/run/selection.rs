@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compflow_api::{Error, Level, Result};
+use compflow_api::{Error, Level, Result, plural};
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
@@ -258,7 +258,7 @@ pub(super) fn announce(plan: &Plan, rows: &[Row], observer: &dyn Observer) {
         let most = counts.iter().enumerate().map(|(at, (option, count))| {
             let choice = choice(plan, Cell { option: *option, ..first.cell });
             match at {
-                0 => format!("{choice} in {count} of {} trials", members.len()),
+                0 => format!("{choice} in {count} of {}", plural(members.len(), "trial")),
                 _ => format!("{choice} in {count}"),
             }
         });

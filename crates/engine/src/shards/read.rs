@@ -8,9 +8,12 @@ use compflow_api::{BATCH_ROWS, ForeignLoader, Kind};
 use super::job::Job;
 use super::layout::{Piece, Shard};
 use crate::assign::table::{identifiers, row_numbers};
-use crate::data::dataset::Width;
+use crate::data::request::Request;
 use crate::data::source::DataSource;
+use crate::data::survey::describe;
+use crate::data::values::Width;
 use crate::error::{Error, Result};
+use crate::pipeline::Named;
 use crate::plugin::factory::Factory;
 
 /// The loader that reads some rows of a file without the others; of what others read, the rows before are left out.
@@ -119,16 +122,14 @@ impl Reader<'_> {
         }
         let created = self.factory.create(Kind::Loader, &self.job.loader.name, &params.to_string(), "shard")?;
         let id = self.job.id.as_ref().filter(|_| with_ids);
-        let mut columns = vec![("embedding".to_owned(), self.job.embedding.clone())];
-        columns.extend(id.map(|id| ("id".to_owned(), id.clone())));
-        let source = DataSource {
-            name: "shard".to_owned(),
-            loader: ForeignLoader::try_from(created.instance)?,
-            seed: 0,
-            files: Vec::new(),
-            columns,
-            segments: false,
-        };
+        let loader = ForeignLoader::try_from(created.instance)?;
+        let mut columns = vec![("embedding".to_owned(), Named::from_option(&self.job.embedding))];
+        columns.extend(id.map(|id| ("id".to_owned(), Named::One(id.clone()))));
+        let request = Request::new(&columns, None, &piece.about(), || {
+            Ok(describe(&loader, Some(&piece.path), &self.job.loader.name, "shard", self.factory)?.names()?)
+        })?;
+        let source =
+            DataSource { name: "shard".to_owned(), loader, seed: 0, files: Vec::new(), request, segments: false };
         let (mut width, mut skip, mut left) = (Width { dim: self.dim }, piece.first as usize, piece.rows as usize);
         if ranged {
             skip = 0;

@@ -16,10 +16,12 @@ use super::read::Reader;
 use crate::assign::table::{table, write};
 use crate::assign::{AssignOptions, Assigner, Cell, Examples, Origin};
 use crate::cancel::Cancel;
-use crate::data::survey::missing_column;
+use crate::data::request::Request;
+use crate::data::survey::{describe, missing_column};
 use crate::error::{Error, Result};
 use crate::files::{Staged, display, plain};
 use crate::observer::{Observer, Progress};
+use crate::pipeline::Named;
 use crate::plan::Resources;
 use crate::plan::resources::{cores, memory_budget};
 use crate::plugin::Registry;
@@ -109,12 +111,16 @@ impl Worker {
         let mut counted: Vec<(PathBuf, u64)> = Vec::new();
         let mut first: Option<(usize, &PathBuf)> = None;
         for file in files {
-            let asked = [("embedding", embedding.as_str())];
             let path = std::path::absolute(file).map_err(|error| Error::request(plain(&error)))?;
+            let named = [("embedding".to_owned(), Named::from_option(embedding))];
+            let columns = Request::new(&named, None, &display(file), || {
+                Ok(describe(&loader, Some(&path), &used.name, &display(file), &self.factory)?.names()?)
+            })?;
+            let asked = columns.asked();
             let request = LoadRequest { path: Some(&path), columns: &asked };
             let described = loader.describe(&request, &services);
             let described = described.map_err(|error| missing_column(error, &asked, &display(file), |_| None))?;
-            let said = described.and_then(|described| Some((described.rows?, described.dim)));
+            let said = described.and_then(|described| Some((described.rows?, columns.dim().or(described.dim))));
             let Some((rows, dim)) = said else {
                 return Err(Error::request(format!(
                     "{}: `{}` cannot say how many rows there are without reading them, and shards must know",

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use compflow_api::plural;
 use compflow_engine::assign::{AssignOptions, Assigner, Basis, Cell, CellRequest, NewData, Tally, assign_files};
-use compflow_engine::data::loader_of;
-use compflow_engine::files::named_files;
+use compflow_engine::data::{ENDINGS, data_files, loader_of};
+use compflow_engine::pipeline::Named;
 use compflow_engine::results::RecordedRun;
-use compflow_engine::{Level, Results};
+use compflow_engine::{Cancel, Level, Results};
 
 use super::eval::filter;
 use super::{plugins, variables};
@@ -26,7 +27,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let request =
         CellRequest { data: args.of.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
     let cell = Cell::choose(&results, &request)?;
-    let files = files(&args.data)?;
+    let files = files(&args.data, &cancel)?;
     check_out(&args.out, &files, &results.folder)?;
     let (loader, params) = loader(&files, &args.filter)?;
     let folders = plugins::search_path(plugins)?;
@@ -43,7 +44,10 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
         files,
         loader,
         params,
-        embedding: args.embedding.as_deref().unwrap_or_else(|| recorded.embedding_column(&cell.data)),
+        embedding: match &args.embedding {
+            Some(embedding) => Named::from_option(embedding),
+            None => recorded.embedding_column(&cell.data),
+        },
         id: args.id.as_deref(),
         columns: &args.columns,
     };
@@ -65,12 +69,11 @@ fn basis(assigner: &Assigner) -> String {
         Basis::Means => "the nearest, by the means of the run's examples, of",
         Basis::Densities => "the likeliest of",
     };
-    format!("every example is given {what} {} sets", assigner.sets().len())
+    format!("every example is given {what} {}", plural(assigner.sets().len(), "set"))
 }
 
 /// How many examples went where.
 fn said(assigner: &Assigner, tally: &Tally, out: &Path) -> String {
-    let examples = if tally.examples == 1 { "example" } else { "examples" };
     let cell = assigner.cell();
     let (mut unions, mut nothing) = (0, 0);
     for (set, count) in &tally.sets {
@@ -81,9 +84,9 @@ fn said(assigner: &Assigner, tally: &Tally, out: &Path) -> String {
         }
     }
     let mut text = format!(
-        "{} {examples} to {} sets of {} on {}, trial {}",
-        tally.examples,
-        tally.sets.keys().filter(|set| !set.is_empty()).count(),
+        "{} to {} of {} on {}, trial {}",
+        plural(tally.examples as usize, "example"),
+        plural(tally.sets.keys().filter(|set| !set.is_empty()).count(), "set"),
         cell.clusterer,
         cell.data,
         cell.trial
@@ -96,8 +99,9 @@ fn said(assigner: &Assigner, tally: &Tally, out: &Path) -> String {
 }
 
 /// The files that paths and patterns name, with their real names.
-fn files(named: &[String]) -> Result<Vec<PathBuf>, Failure> {
-    let files: Result<Vec<Vec<PathBuf>>, String> = named.iter().map(|path| named_files(path)).collect();
+fn files(named: &[String], cancel: &Cancel) -> Result<Vec<PathBuf>, Failure> {
+    let files: Result<Vec<Vec<PathBuf>>, String> =
+        named.iter().map(|path| data_files(Path::new(path), None, cancel)).collect();
     Ok(files.map_err(Failure::request)?.concat())
 }
 
@@ -128,9 +132,8 @@ fn check_out(out: &Path, files: &[PathBuf], run: &Path) -> Result<(), Failure> {
 fn loader(files: &[PathBuf], conditions: &[String]) -> Result<(&'static str, serde_json::Value), Failure> {
     let mut chosen = None;
     for file in files {
-        let loader = loader_of(file).ok_or_else(|| {
-            Failure::request(format!("{}: expected a .parquet, .arrow or .npy file", file.display()))
-        })?;
+        let loader = loader_of(file)
+            .ok_or_else(|| Failure::request(format!("{}: expected a {ENDINGS} file", file.display())))?;
         if *chosen.get_or_insert(loader) != loader {
             return Err(Failure::request("the files are of different kinds; assign each kind by itself"));
         }
@@ -155,7 +158,7 @@ mod tests {
         let of = |names: &[&str]| loader(&names.iter().map(PathBuf::from).collect::<Vec<_>>(), &[]);
         assert_eq!(of(&["a.parquet", "b.pq"]).unwrap().0, "parquet");
         assert_eq!(of(&["a.npy"]).unwrap().0, "npy");
-        assert!(of(&["a.csv"]).unwrap_err().to_string().contains("a.csv: expected a .parquet"));
+        assert!(of(&["a.txt"]).unwrap_err().to_string().contains("a.txt: expected a .parquet"));
         assert!(of(&["a.npy", "a.arrow"]).unwrap_err().to_string().contains("different kinds"));
     }
 }

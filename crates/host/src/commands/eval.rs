@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use compflow_api::{Kind, Sets};
+use compflow_engine::causes::Cause;
 use compflow_engine::data::{Dataset, Described, Source, Trial, loader_of};
 use compflow_engine::files::plain;
 use compflow_engine::results::{Labels, Scorer, SetsRequest};
@@ -46,7 +47,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
         Some(_) => "--where picks rows of the predictions",
     };
     let found = predicted.read(&scorer, trial, id, terminal.as_ref()).map_err(|error| match error {
-        Failure::Data(text) if text.contains("have the same id") => Failure::Data(format!("{text}; {hint}")),
+        Failure::Data(problem) if problem.cause == Cause::Identifier => {
+            Failure::Data(Box::new(problem.help(hint)))
+        }
         other => other,
     })?;
     let truth = truth.read(&scorer, trial, id, terminal.as_ref())?;
@@ -135,9 +138,10 @@ impl<'a> SetsFile<'a> {
         let path = Path::new(file).canonicalize().map_err(|error| fail(plain(&error)))?;
         let loader = loader_of(&path)
             .filter(|loader| *loader != "npy")
-            .ok_or_else(|| fail("expected a .parquet or .arrow file".to_owned()))?;
+            .ok_or_else(|| fail("expected a .parquet, .arrow, .csv, .tsv or .jsonl file".to_owned()))?;
         let params = serde_json::json!({ "where": filter });
-        let described = scorer.describe(Source { path: &path, loader, params: &params, about: file })?;
+        let described =
+            scorer.describe(Source { path: &path, loader, params: &params, split: None, about: file })?;
         let labels = Labels::find(&described, column, usual, split).map_err(|error| fail(error.to_string()))?;
         Ok(Self { file, path, loader, params, described, labels, named: column.is_some() })
     }
@@ -150,7 +154,8 @@ impl<'a> SetsFile<'a> {
         id: Option<&str>,
         observer: &dyn Observer,
     ) -> Result<Dataset, Failure> {
-        let source = Source { path: &self.path, loader: self.loader, params: &self.params, about: self.file };
+        let (path, loader, params) = (&self.path, self.loader, &self.params);
+        let source = Source { path, loader, params, split: None, about: self.file };
         let read = scorer.read(SetsRequest { source, labels: &self.labels, trial, id })?;
         if let Labels::Indicators(columns) = &self.labels
             && !self.named

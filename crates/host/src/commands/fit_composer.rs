@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compflow_api::Normalize;
+use compflow_api::{Normalize, plural};
 use compflow_engine::files::{display, plain};
 use compflow_engine::fit::{
     Composed, FitColumns, FitData, FitRequest, Judgement, LibraryComposer, SCALED, Trials, Written, fit_composer,
@@ -28,7 +28,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
     let registry = plugins::registry(plugins)?;
     let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
     let out = writable(&args.out)?;
-    let columns = columns(&args.columns)?;
+    let columns = columns(&args.columns, args.split.as_deref())?;
     let params = args.params.as_deref().map(|text| object(text, "--params")).transpose()?;
     let data = args.data.iter().map(|path| FitData {
         path: path.clone(),
@@ -93,12 +93,13 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-fn columns(options: &[String]) -> Result<FitColumns, Failure> {
+fn columns(options: &[String], split: Option<&str>) -> Result<FitColumns, Failure> {
     let mut columns = FitColumns {
         embedding: "embedding".to_owned(),
         truth: "labels".to_owned(),
         trial: Trials::IfThere,
         weight: None,
+        split: split.map(str::to_owned),
     };
     for option in options {
         let wrong = || {
@@ -137,8 +138,11 @@ fn text(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> Str
     let unseen = if judgement.labels_unseen { "none of whose labels was seen" } else { "that were not seen" };
     let lambda = judgement.lambda.map_or_else(|| "∞".to_owned(), |lambda| lambda.to_string());
     format!(
-        "{examples} examples of length {dim}: {labels} labels{trials}{classes}; {unions} unions of up to {}\n\
+        "{} of length {dim}: {}{trials}{classes}; {} of up to {}\n\
          judged on unions {unseen}, {folds} folds; λ = {lambda}, scaled sum {:.4}·(a + b)\n\n{}\n{}",
+        plural(*examples, "example"),
+        plural(*labels, "label"),
+        plural(*unions, "union"),
         judgement.degree,
         judgement.scale,
         table::render(&grid(judgement)),

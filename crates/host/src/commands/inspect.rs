@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use compflow_api::{Flags, ForeignComponent, Kind, Services};
 use compflow_engine::Registry;
+use compflow_engine::causes::Cause;
 use compflow_engine::pipeline::Problem;
 use compflow_engine::pipeline::selection::KEYWORD;
 use serde_json::{Value, json};
@@ -44,7 +45,8 @@ fn inspect(registry: &Registry, name: &str, as_json: bool) -> Result<String, Fai
     };
     if found.is_empty() {
         let names: Vec<&str> = Kind::ALL.into_iter().flat_map(|kind| registry.names(kind)).collect();
-        let problem = Problem::without_place(format!("there is no component named `{name}`")).suggest(name, names);
+        let problem = Problem::without_place(Cause::NoComponent, format!("there is no component named `{name}`"))
+            .suggest(name, names);
         let help = problem.help.map_or_else(String::new, |help| format!("; {help}"));
         return Err(Failure::request(problem.text + &help));
     }

@@ -7,6 +7,7 @@ mod demo;
 mod describe;
 mod diff;
 mod eval;
+mod explain;
 mod export;
 mod fit_composer;
 mod init;
@@ -27,10 +28,11 @@ mod worker;
 
 pub(crate) use self::fit_composer::grid as composers;
 
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{ErrorKind, IsTerminal, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use compflow_engine::data::loader_of;
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
 use compflow_engine::{Cancel, Level, Observer, Pipeline, Plan, Resources};
@@ -71,6 +73,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::Slurm(args) => slurm::run(plugins, args),
         Command::Plugins { json } => plugins::run(plugins, *json),
         Command::Inspect { name, json } => inspect::run(plugins, name, *json),
+        Command::Explain { code } => explain::run(code.as_deref()),
         Command::Eval(args) => eval::run(plugins, args),
         Command::Assign(args) => assign::run(plugins, args),
         Command::Export(Export::Rttm(args)) => export::rttm(plugins, args),
@@ -117,6 +120,39 @@ pub(crate) fn variables() -> Variables {
     Variables::new(|name| std::env::var(name).ok())
 }
 
+/// The name of standard input.
+const STDIN: &str = "-";
+
+/// Standard input, if something is piped into it.
+fn piped(what: &str) -> Result<std::io::StdinLock<'static>, Failure> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::request(format!(
+            "`-` is standard input, which is this terminal: pipe the {what} in"
+        )));
+    }
+    Ok(stdin.lock())
+}
+
+/// Reads a pipeline from a file, or from standard input if that is called `-`.
+fn load(file: &Path, options: &Options) -> Result<Pipeline, Failure> {
+    let shown = file.display();
+    if file == Path::new(STDIN) {
+        let mut text = String::new();
+        let read = piped("pipeline")?.read_to_string(&mut text);
+        read.map_err(|error| Failure::request(format!("standard input: {}", plain(&error))))?;
+        let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
+        return Pipeline::from_text("standard input", text, &folder, options);
+    }
+    if (file.is_file() && loader_of(file).is_some()) || file.is_dir() {
+        let what = if file.is_dir() { "a folder" } else { "data" };
+        return Err(Failure::request(format!(
+            "{shown} is {what}, not a pipeline; `compflow init {shown}` looks at data and writes a pipeline for it"
+        )));
+    }
+    Pipeline::load(file, options)
+}
+
 /// Reads a pipeline and everything it names.
 fn prepare(
     plugins: &[PathBuf],
@@ -125,7 +161,13 @@ fn prepare(
     cancel: &Cancel,
 ) -> Result<Arc<Plan>, Failure> {
     let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
-    let pipeline = Pipeline::load(&args.file, &options)?;
+    let mut pipeline = load(&args.file, &options)?;
+    if pipeline.reads_stdin() {
+        if args.file == Path::new(STDIN) {
+            return Err(Failure::request("the pipeline and its data cannot both be on standard input"));
+        }
+        pipeline.take_stdin(&mut piped("data")?)?;
+    }
     let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let within = |option: &str, asked: u32| {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use compflow_api::plural;
 use compflow_engine::files::human_bytes;
 use compflow_engine::run::Preview;
 
@@ -42,5 +43,5 @@ fn describe(preview: &Preview) -> String {
         halves => format!(", after {halves} clusterings of halves that select values"),
     };
     let (cells, to_compute) = (preview.cells(), preview.to_compute());
-    format!("{}{cells} cells, {to_compute} to compute{selecting}\n", table::render(&grid))
+    format!("{}{}, {to_compute} to compute{selecting}\n", table::render(&grid), plural(cells, "cell"))
 }

@@ -98,6 +98,11 @@ fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
+fn one_or_several(description: &str) -> Value {
+    let several = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
+    json!({ "anyOf": [{ "type": "string" }, several], "description": description })
+}
+
 fn table(description: &str, required: &[&str], properties: Value) -> Value {
     json!({
         "type": "object",
@@ -123,13 +128,19 @@ fn usage(Offered { component, names }: &Offered) -> Value {
     if component.kind == Kind::Loader {
         required.push("name");
         properties.insert("columns".to_owned(), columns());
+        let split = text("What stands between the labels of one text, such as a comma.");
+        let labels = table("How labels are written.", &["split"], json!({ "split": split }));
+        properties.insert("labels".to_owned(), labels);
         let role =
             json!({ "enum": ["test", "tune"], "default": "test", "description": "\"tune\" only settles grids." });
         properties.insert("role".to_owned(), role);
     }
     if component.flags().contains(Flags::NEEDS_PATH) {
         required.push("path");
-        properties.insert("path".to_owned(), text("A file or a pattern, relative to this one."));
+        properties.insert(
+            "path".to_owned(),
+            text("A file, a pattern or a folder, relative to this one; `-` is standard input."),
+        );
     }
     let key = if component.kind == Kind::Loader { "loader" } else { "use" };
     required.push(key);
@@ -148,8 +159,8 @@ fn columns() -> Value {
         "The source's names of the columns.",
         &[],
         json!({
-            "embedding": text("The column of embeddings."),
-            "truth": text("The column of true sets."),
+            "embedding": one_or_several("The column of embeddings, or a pattern or list of columns, one for every dimension."),
+            "truth": one_or_several("The column of true sets, or a pattern or list of columns of 0 and 1, one for every label."),
             "trial": text("The column of trial numbers."),
             "id": text("The column of identifiers."),
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use compflow_api::plural;
 use compflow_engine::files::{plain, write_whole};
 use compflow_engine::run::{Phase, Workload};
 
@@ -88,7 +89,7 @@ fn described(workload: &Workload, parts: usize) -> String {
         None => "no cell is kept that says how long one takes; see --cells-per-job".to_owned(),
     };
     let jobs = if parts == 1 { "job" } else { "jobs" };
-    format!("phase {phase}: {to_compute} cells{kept}, in {parts} {jobs}; {pace}")
+    format!("phase {phase}: {}{kept}, in {parts} {jobs}; {pace}", plural(*to_compute, "cell"))
 }
 
 /// What the cluster at hand says.

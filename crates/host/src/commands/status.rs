@@ -1,6 +1,6 @@
 //! `compflow status`: how far the parts of a run are.
 
-use compflow_engine::Pipeline;
+use compflow_api::plural;
 use compflow_engine::pipeline::Options;
 use compflow_engine::run::{Phase, PhaseStatus, Status};
 
@@ -15,7 +15,7 @@ use crate::output::{Grid, duration, table};
 /// If the pipeline cannot be read, or none of its parts has begun.
 pub(crate) fn run(args: &StatusArgs) -> Result<i32, Failure> {
     let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
-    let pipeline = Pipeline::load(&args.file, &options)?;
+    let pipeline = super::load(&args.file, &options)?;
     let status = Status::read(&pipeline, &folder_of(args.out.as_ref(), pipeline.name()))?;
     if args.json {
         let json = serde_json::to_string_pretty(&status).map_err(|error| Failure::run(error.to_string()))?;
@@ -46,7 +46,7 @@ fn describe(status: &Status) -> String {
         (0, _) if status.tables => "all cells have ended, and the tables are written\n".to_owned(),
         (0, _) => "all cells have ended: a run without --part writes the tables\n".to_owned(),
         (_, Some(seconds)) => format!("{at_work}, about {} left\n", duration(seconds)),
-        (_, None) => format!("{at_work}, {left} cells are left\n"),
+        (_, None) => format!("{at_work}, {} left\n", plural(left, "cell")),
     };
     for part in &status.silent {
         text += &format!("part {part} has fallen silent: if it was killed, run it again\n");

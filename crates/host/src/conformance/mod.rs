@@ -94,6 +94,8 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
     {
         return Err(Failure::request(format!("--component: {about} offers no `{unknown}`")));
     }
+    let names: Vec<&str> = library.components.iter().map(|component| component.name.as_str()).collect();
+    worker::check_params(&args.params, &names)?;
     for component in &library.components {
         worker::columns_for(&args.columns, &component.name)?;
     }

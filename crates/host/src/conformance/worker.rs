@@ -79,6 +79,32 @@ fn for_component(values: &[String], name: &str) -> Option<String> {
     own.or_else(|| values.iter().map(String::as_str).find(|value| !is_named(value))).map(str::to_owned)
 }
 
+/// Refuses values of `--params` that are no object, or for a component with a typing error.
+///
+/// # Errors
+/// Naming what was found, and what would do.
+pub(super) fn check_params(values: &[String], components: &[&str]) -> Result<(), Failure> {
+    for value in values {
+        let named = value.split_once('=').filter(|(name, _)| !name.contains(['{', '"']));
+        // One that is named quite differently is of another library that is tested with the same options.
+        if let Some((name, _)) = named.filter(|(name, _)| !components.contains(name))
+            && let Some(near) = compflow_api::nearest(name, components.iter().copied())
+        {
+            let text = format!("--params: the library offers no `{name}`; did you mean `{near}`?");
+            return Err(Failure::request(text));
+        }
+        let json = named.map_or(value.as_str(), |(_, json)| json);
+        if let Err(error) = serde_json::from_str::<Map<String, Value>>(json) {
+            let name = named.map_or(components.first().copied().unwrap_or("NAME"), |(name, _)| name);
+            let text = format!(
+                "--params: expected a JSON object in quotes, such as {name}='{{\"k\": 4}}', found `{json}` ({error})"
+            );
+            return Err(Failure::request(text));
+        }
+    }
+    Ok(())
+}
+
 /// The columns that `--columns` names for this component: `NAME:COLUMN=SOURCE,…` before those for all.
 ///
 /// # Errors
@@ -140,6 +166,18 @@ mod tests {
         assert_eq!(for_component(&values, "b").as_deref(), Some("{\"k\": 2}"));
         assert_eq!(for_component(&values[..1], "b"), None);
         assert_eq!(for_component(&["data/x=1.npy".to_owned()], "b").as_deref(), Some("data/x=1.npy"));
+    }
+
+    #[test]
+    fn parameters_that_are_none_are_refused_with_what_would_do() {
+        let refused = |value: &str| check_params(&[value.to_owned()], &["mine", "other"]).unwrap_err().to_string();
+        assert_eq!(refused("mime={}"), "--params: the library offers no `mime`; did you mean `mine`?");
+        assert!(
+            refused("mine=k:4")
+                .starts_with("--params: expected a JSON object in quotes, such as mine='{\"k\": 4}'")
+        );
+        assert!(refused("[1]").contains("found `[1]`"));
+        assert!(check_params(&["{\"k\": \"a=b\"}".to_owned(), "gcr={}".to_owned()], &["mine"]).is_ok());
     }
 
     #[test]

@@ -30,6 +30,29 @@ pub(crate) fn as_is_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Texts that were shown once, and what they were about.
+type Said = BTreeMap<String, BTreeSet<String>>;
+
+/// Whether a text is shown: only once, however many things it is about.
+fn is_new(said: &Mutex<Said>, about: &str, text: &str) -> bool {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = said.entry(text.to_owned()).or_default();
+    known.insert(about.to_owned());
+    known.len() == 1
+}
+
+/// Those that came again, and in how many cells.
+fn again(said: &Mutex<Said>) -> Vec<(String, String)> {
+    let said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+    let again = said.into_iter().filter(|(_, about)| about.len() > 1);
+    again
+        .map(|(text, about)| match about.len() - 1 {
+            1 => (text, "another cell".to_owned()),
+            more => (text, format!("{more} further cells")),
+        })
+        .collect()
+}
+
 /// The user's terminal, or the pipe that is in its place.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -40,7 +63,9 @@ pub(crate) struct Terminal {
     /// The least important lines that are shown.
     level: Level,
     /// What each warning was about.
-    warnings: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    warnings: Mutex<Said>,
+    /// What each error was about.
+    errors: Mutex<Said>,
 }
 
 impl Terminal {
@@ -56,7 +81,7 @@ impl Terminal {
             Ok("info") => Level::Info,
             _ => Level::Warn,
         };
-        Self { bars, lines, quiet, level, warnings: Mutex::default() }
+        Self { bars, lines, quiet, level, warnings: Mutex::default(), errors: Mutex::default() }
     }
 
     /// Ready to be handed to the engine.
@@ -92,13 +117,8 @@ impl Observer for Terminal {
         if level < self.level {
             return;
         }
-        if level == Level::Warn {
-            let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = warnings.entry(text.to_owned()).or_default();
-            known.insert(about.to_owned());
-            if known.len() > 1 {
-                return;
-            }
+        if level == Level::Warn && !is_new(&self.warnings, about, text) {
+            return;
         }
         let word = match level {
             Level::Debug => "debug",
@@ -109,8 +129,11 @@ impl Observer for Terminal {
         self.say(&format!("{word}: {about}{text}"));
     }
 
-    /// Shows an error, however quiet.
+    /// Shows an error, however quiet; the same one of many cells only once.
     fn error(&self, about: &str, text: &str) {
+        if !is_new(&self.errors, about, text) {
+            return;
+        }
         self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
     }
 
@@ -141,15 +164,13 @@ impl Observer for Terminal {
         crash::calling(during, component)
     }
 
-    /// Says how often warnings came again that were shown once.
+    /// Says how often warnings and errors came again that were shown once.
     fn cells_ended(&self) {
-        let warnings = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
-        for (text, about) in warnings.into_iter().filter(|(_, about)| about.len() > 1) {
-            let cells = match about.len() - 1 {
-                1 => "another cell".to_owned(),
-                more => format!("{more} further cells"),
-            };
+        for (text, cells) in again(&self.warnings) {
             self.say(&format!("warning: in {cells}: {text}"));
+        }
+        for (text, cells) in again(&self.errors) {
+            self.bars.suspend(|| to_stderr(&format!("error: in {cells}: {text}")));
         }
     }
 }

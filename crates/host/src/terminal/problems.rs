@@ -19,7 +19,7 @@ pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
     let mut rendered = Vec::new();
     for problem in problems {
         let (text, help) = (clean(&problem.text), problem.help.as_deref().map(clean));
-        let title = Level::ERROR.primary_title(&*text);
+        let title = Level::ERROR.primary_title(&*text).id(problem.cause.code());
         let mut group = match &problem.origin {
             None => title.elements(Vec::<annotate_snippets::Message<'_>>::new()),
             Some(origin) => {

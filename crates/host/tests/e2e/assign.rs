@@ -224,7 +224,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     blobs(&folder);
     folder.write_parquet("wide.parquet", vec![("embedding", embeddings(&[&[1.0, 2.0, 3.0]]))]);
     folder.write_parquet("other.parquet", vec![("vector", embeddings(&[&[1.0, 2.0]])), ("n", numbers(&[1]))]);
-    folder.write("x.csv", "1,2\n");
+    folder.write("x.txt", "1,2\n");
     let refused = |args: &[&str], code: i32, expected: &str| {
         let mut all = vec!["assign"];
         all.extend(args);
@@ -250,7 +250,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     refused(&["nowhere", "new.parquet"], 2, "nowhere is no results folder");
     refused(&ckm("gone.parquet"), 2, "gone.parquet: there is no such file");
     refused(&ckm("gone-*.parquet"), 2, "no file matches gone-*.parquet");
-    refused(&ckm("x.csv"), 2, "expected a .parquet, .arrow or .npy file");
+    refused(&ckm("x.txt"), 2, "expected a .parquet, .arrow, .csv, .tsv, .jsonl or .npy file");
     refused(&ckm("wide.parquet"), 2, "the embeddings have 3 numbers, and those of d have 2");
     refused(&ckm("other.parquet"), 2, "other.parquet: there is no column `embedding`");
     let more = |rest: &[&'static str]| [&ckm("new.parquet")[..], rest].concat();

@@ -38,7 +38,7 @@ fn embeddings_that_are_no_matrix_of_finite_numbers() {
     let (a, b) = (Some(1.0), Some(2.0));
     assert_eq!(
         refused(lists(&[Some(&[a, b]), Some(&[a])])),
-        "error: x.parquet: row 1: the embedding has 1 numbers, those before it have 2"
+        "error: x.parquet: row 1: the embedding has 1 number, those before it have 2"
     );
     assert_eq!(refused(lists(&[Some(&[]), Some(&[a])])), "error: x.parquet: row 0: the embedding is empty");
     assert_eq!(refused(lists(&[Some(&[a]), None])), "error: x.parquet: row 1: the embedding is null");
@@ -56,7 +56,7 @@ fn embeddings_that_are_no_matrix_of_finite_numbers() {
     );
     assert_eq!(
         refused(numbers(&[1, 2])),
-        "error: x.parquet: the embedding column must hold lists of floats, found UInt32"
+        "error: x.parquet: the embedding column must hold lists of numbers, found whole numbers"
     );
     assert_eq!(refused(lists(&[])), "error: data `d`: there are no rows");
 }
@@ -77,7 +77,7 @@ fn true_sets_that_are_none() {
     );
     assert_eq!(
         refused(Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0]))),
-        "error: x.parquet: the truth column must hold integers or strings, found Float32"
+        "error: x.parquet: the truth column must hold whole numbers or text, found numbers"
     );
 }
 
@@ -93,7 +93,7 @@ fn trials_and_identifiers_that_are_none() {
     );
     assert_eq!(
         refused("id = \"i\"", vec![("i", sets(&[&[1], &[2], &[3]]))]),
-        "error: x.parquet: the id column must hold integers or strings, found List(UInt32)"
+        "error: x.parquet: the id column must hold whole numbers or text, found lists of whole numbers"
     );
     assert_eq!(
         refused("trial = \"t\"", vec![("t", Arc::new(Int32Array::from(vec![Some(0), None, Some(1)])))]),
@@ -105,7 +105,7 @@ fn trials_and_identifiers_that_are_none() {
     );
     assert_eq!(
         refused("trial = \"t\"", vec![("t", Arc::new(BooleanArray::from(vec![true, false, true])))]),
-        "error: x.parquet: the trial column must hold integers, found Boolean"
+        "error: x.parquet: the trial column must hold whole numbers, found true and false"
     );
     let fine: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
         [vec![Some(1)], vec![Some(2), Some(-1)], vec![Some(1)]].map(Some),

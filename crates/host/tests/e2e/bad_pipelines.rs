@@ -22,7 +22,7 @@ fn every_bad_pipeline_prints_its_problems() {
     let mut different = Vec::new();
     for name in names {
         std::fs::copy(source.join(&name), folder.path(&name)).unwrap();
-        let (stdout, stderr) = folder.run(&["check", &name], 2);
+        let (stdout, stderr) = folder.run_exactly(&["check", &name], 2);
         assert_eq!(stdout, "", "{name}");
         let expected = source.join(&name).with_extension("stderr");
         if std::env::var_os("COMPFLOW_BLESS").is_some() {

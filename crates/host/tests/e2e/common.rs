@@ -47,9 +47,14 @@ impl Folder {
         command
     }
 
-    /// Runs the command; panics with what it printed if the exit code is not the one expected.
+    /// Runs the command; panics with what it printed if the exit code is not the one expected. Messages come without their codes.
     pub(crate) fn run(&self, args: &[&str], code: i32) -> (String, String) {
         finished(self.compflow(args).output().unwrap(), code)
+    }
+
+    /// The same, with what was printed as it is.
+    pub(crate) fn run_exactly(&self, args: &[&str], code: i32) -> (String, String) {
+        ended(self.compflow(args).output().unwrap(), code)
     }
 
     /// Copies the misbehaving library to where `--plugins faulty` finds it.
@@ -127,10 +132,25 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// What was printed, messages without their codes.
 pub(crate) fn finished(output: Output, code: i32) -> (String, String) {
+    let (stdout, stderr) = ended(output, code);
+    (stdout, without_codes(&stderr))
+}
+
+fn ended(output: Output, code: i32) -> (String, String) {
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert_eq!(output.status.code(), Some(code), "stdout:\n{stdout}\nstderr:\n{stderr}");
     (stdout, stderr)
+}
+
+/// `error: …` for `error[C012]: …`.
+fn without_codes(text: &str) -> String {
+    let line = |line: &str| match line.split_once("[C").map(|(word, rest)| (word, rest.split_once("]: "))) {
+        Some((word @ ("error" | "warning"), Some((code, rest)))) if code.len() == 3 => format!("{word}: {rest}"),
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// Rows of an embedding column.

@@ -63,7 +63,10 @@ fn our_loaders_pass() {
     let npy = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &numbers].concat();
     std::fs::write(folder.path("few.npy"), npy).unwrap();
     folder.write_arrow("few.arrow");
-    passes(&folder, "loaders", &["--path", &parquet, "--path", "npy=few.npy", "--path", "arrow=few.arrow"]);
+    folder.write("few.csv", "embedding,id\n0.5 1.5,1\n2.5 3.5,2\n");
+    folder.write("few.jsonl", "{\"embedding\": [0.5, 1.5], \"id\": 1}\n{\"embedding\": [2.5, 3.5], \"id\": 2}\n");
+    let paths = [parquet.as_str(), "npy=few.npy", "arrow=few.arrow", "csv=few.csv", "json=few.jsonl"];
+    passes(&folder, "loaders", &paths.iter().flat_map(|path| ["--path", path]).collect::<Vec<&str>>());
 }
 
 /// A component of the misbehaving library, the point that it fails, and the reason given.

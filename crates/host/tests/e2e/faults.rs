@@ -124,10 +124,13 @@ fn an_evaluator_that_fails_does_not_lose_the_other_scores() {
 }
 
 #[test]
-fn more_clusters_than_examples_is_a_failing_cell() {
+fn more_clusters_than_examples_are_refused_but_as_a_point_of_a_grid_a_failing_cell() {
     let folder = Folder::new();
     folder.write("p.toml", SMALL);
-    folder.run(&["run", "p.toml", "--out", "out", "--set", "clusterer.KM.k=46"], 1);
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--set", "clusterer.KM.k=46"], 2);
+    let text = "error: clusterer `KM` is to find 46 clusters, and trial 0 of data `made` has 45 examples\n";
+    assert!(stderr.starts_with(text), "{stderr}");
+    folder.run(&["run", "p.toml", "--out", "out", "--set", "clusterer.KM.k={ grid = [6, 46] }"], 1);
     assert_eq!(failing_cells(&folder)[0].1, "`k` = 46 is more than the 45 examples");
 }
 
@@ -208,7 +211,12 @@ fn what_a_clusterer_needs_is_checked_before_anything_runs() {
         .replace("trials = 3 }", "trials = 3 }\ncolumns = { embedding = \"embedding\", trial = \"trial\" }");
     folder.write("p.toml", &(blind + "\n[composer]\nuse = \"max\"\n"));
     let (_, stderr) = run(&folder, &[], 2);
-    assert!(stderr.contains("data `made` has no true sets, and clusterer `demanding` needs them"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "data `made` has no true sets, and clusterer `demanding`, evaluator `cri`, evaluator `ari` need them"
+        ),
+        "{stderr}"
+    );
 }
 
 #[test]

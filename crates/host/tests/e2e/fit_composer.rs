@@ -271,8 +271,8 @@ fn what_cannot_be_learned_from_is_refused_with_what_would_do() {
         (&["one.parquet", "--composer", "maxx"], "did you mean `max`?"),
         (&["missing.parquet"], "missing.parquet: there is no such file"),
         (&["missing-*.parquet"], "no file matches missing-*.parquet"),
-        (&["folder"], "folder: is a folder, not a file"),
-        (&["notes.txt"], "expected a .parquet, .arrow or .npy file"),
+        (&["folder"], "folder: there is no .parquet, .arrow, .csv, .tsv, .jsonl or .npy file in this folder"),
+        (&["notes.txt"], "expected a .parquet, .arrow, .csv, .tsv, .jsonl or .npy file"),
     ] {
         let args = [&["fit-composer", "--out", "g.safetensors"], args].concat();
         let (stdout, stderr) = folder.run(&args, 2);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod advice;
 mod assign;
 mod bad_data;
 mod bad_libraries;
@@ -20,9 +21,11 @@ mod faults;
 mod fit_composer;
 mod hostile_names;
 mod howto;
+mod input;
 mod isolation;
 mod lead;
 mod limits;
+mod messages;
 mod mixture;
 mod nesting;
 mod new_plugins;

@@ -216,7 +216,7 @@ fn status_counts_says_what_else_is_there_and_needs_no_data() {
     let other = ["run", "pipeline.toml", "--out", "out", "--part", "1/1", "--set", "seed=4"];
     folder.run(&other, 0);
     let (stdout, _) = status(0);
-    assert!(stdout.contains("no part is at work, 1 cells are left"), "{stdout}");
+    assert!(stdout.contains("no part is at work, 1 cell left"), "{stdout}");
     let also = "also in the folder, and not used: 3 cells of another pipeline, or this one as it was\n";
     assert!(stdout.ends_with(also), "{stdout}");
     let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--set", "seed=4"], 0);

@@ -278,11 +278,15 @@ fn failed_cells_are_said_first() {
     let folder = Folder::new();
     folder.write(
         "small.toml",
-        &format!("{SMALL}\n[[clusterer]]\nname = \"big\"\nuse = \"kmeans\"\nparams = {{ k = 46 }}\n"),
+        &format!(
+            "{SMALL}\n[[clusterer]]\nname = \"big\"\nuse = \"ap\"\nparams = {{ preference = {{ k = 46 }} }}\n"
+        ),
     );
     folder.run(&["run", "small.toml", "--out", "out"], 1);
     let page = report(&folder, &[]);
-    assert!(page.contains("3 of 6 cells failed") && page.contains("`k` = 46 is more than the 45 examples"));
+    assert!(
+        page.contains("3 of 6 cells failed") && page.contains("`preference.k` = 46 is more than the 45 examples")
+    );
     assert_self_contained(&page);
 }
 

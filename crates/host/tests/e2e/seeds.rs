@@ -157,7 +157,7 @@ fn known_sets_that_nobody_could_keep_are_refused_with_what_would_do() {
     write(&folder, |at| (at == 7).then(Vec::new));
     refused("d.parquet: row 7: the seed is an empty set; leave it null where the set is not known");
     write_column(&folder, Arc::new(Float64Array::from(vec![0.5; 60])));
-    refused("d.parquet: the seed column must hold integers or strings, found Float64");
+    refused("d.parquet: the seed column must hold whole numbers or text, found numbers");
     let same: Vec<&[f32]> = (0..60).map(|_| &[1.0, 2.0][..]).collect();
     let mut seeds = StringBuilder::new();
     (0..60).for_each(|at| seeds.append_option([None, Some("ann"), Some("bob")].get(at).copied().flatten()));
@@ -240,7 +240,7 @@ fn a_number_that_is_selected_keeps_the_names() {
     );
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out", "--only", "ckm"], 0);
     let refused = "k=2 is not selected from: `k` = 2 is less than the 3 singletons that seeds name";
-    assert!(stderr.contains(refused) && stderr.contains("selected ckm on d: k=3 in 1 of 1 trials"), "{stderr}");
+    assert!(stderr.contains(refused) && stderr.contains("selected ckm on d: k=3 in 1 of 1 trial"), "{stderr}");
     let found = names(&folder.read_parquet("out/assignments.parquet"));
     assert!(found.iter().enumerate().all(|(at, names)| names.as_ref().unwrap() == SETS[at % 6]));
 }

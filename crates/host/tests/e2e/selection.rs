@@ -127,7 +127,7 @@ fn values_that_halves_cannot_have_are_left_out() {
     assert!(selection["stability"].is_null(5) && !selection["stability"].is_null(4));
     // What is refused is known the next time, and said again.
     let (plan, _) = folder.run(&["plan", "p.toml", "--out", "out"], 0);
-    assert!(plan.ends_with("1 cells, 0 to compute\n"), "{plan}");
+    assert!(plan.ends_with("1 cell, 0 to compute\n"), "{plan}");
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
     assert!(stderr.contains("k=7 is not selected from") && stderr.contains("1 of them kept"), "{stderr}");
 

@@ -1,6 +1,6 @@
 //! The preference that gives a number of clusters.
 
-use compflow_api::{Level, Result, Services};
+use compflow_api::{Level, Result, Services, plural};
 
 use super::{Ap, Run};
 use crate::similarities::Similarities;
@@ -66,8 +66,10 @@ impl Run {
             false => format!(", the nearest that came up are {}", nearest.join(" and ")),
         };
         let has = self.clusters.exemplars.len();
-        services
-            .log(Level::Warn, format!("ap found no preference that gives {k} clusters{nearest}; it has {has}"));
+        services.log(
+            Level::Warn,
+            format!("ap found no preference that gives {}{nearest}; it has {has}", plural(k, "cluster")),
+        );
         self.converged = false;
         self.missed = true;
     }

@@ -104,7 +104,7 @@ impl Workers {
             Error::run(format!("the data cannot be handed on to worker processes: {}", plain(&error)))
         })?;
         let setup = Setup {
-            pipeline: plan.resolved.to_string(),
+            pipeline: plan.resolved_elsewhere().to_string(),
             folder: plan.factory.folder.clone(),
             only: plan.only.clone(),
             shares: plan.shares(),

@@ -1,6 +1,7 @@
 //! Which column is what.
 
 use compflow_engine::data::{ColumnInfo, Described, Holds};
+use compflow_engine::pipeline::Named;
 
 /// What true labels are usually called, the likeliest first.
 const TRUTH_NAMES: [&str; 17] = [
@@ -31,10 +32,10 @@ const EMBEDDING_NAMES: [&str; 2] = ["embedding", "embeddings"];
 const SEED_NAMES: [&str; 3] = ["seed", "seeds", "known"];
 
 /// The columns of a file that a pipeline reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chosen {
-    pub(super) embedding: String,
-    pub(super) truth: Option<String>,
+    pub(super) embedding: Named,
+    pub(super) truth: Option<Named>,
     /// Labels of which some are missing.
     pub(super) seed: Option<String>,
     pub(super) trial: Option<String>,
@@ -53,22 +54,20 @@ pub(super) fn choose(
     truth: Option<&str>,
 ) -> Result<Chosen, String> {
     let mut notes = Vec::new();
-    let chosen = Chosen {
+    let texts = [Holds::Sets, Holds::Texts];
+    Ok(Chosen {
         embedding: choose_embedding(described, embedding)?,
         truth: choose_truth(described, truth, &mut notes)?,
-        seed: SEED_NAMES.iter().find_map(|name| named(described, name, &[Holds::Sets, Holds::Texts])),
-        trial: named(described, "trial", &[Holds::Integers]),
-        id: named(described, "id", &[Holds::Integers, Holds::Texts]),
-        notes: Vec::new(),
-    };
-    Ok(Chosen { notes, ..chosen })
+        seed: SEED_NAMES.iter().find_map(|name| named(described, name, |holds| texts.contains(&holds))),
+        trial: named(described, "trial", |holds| holds == Holds::Integers),
+        id: named(described, "id", |holds| [Holds::Integers, Holds::Texts].contains(&holds)),
+        notes,
+    })
 }
 
-fn named(described: &Described, name: &str, kinds: &[Holds]) -> Option<String> {
-    let column = described
-        .columns
-        .iter()
-        .find(|column| column.name.eq_ignore_ascii_case(name) && kinds.contains(&column.holds));
+fn named(described: &Described, name: &str, can: impl Fn(Holds) -> bool) -> Option<String> {
+    let column =
+        described.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name) && can(column.holds));
     column.map(|column| column.name.clone())
 }
 
@@ -83,53 +82,71 @@ fn quoted(columns: &[&ColumnInfo]) -> String {
     names.join(", ")
 }
 
-fn choose_embedding(described: &Described, asked: Option<&str>) -> Result<String, String> {
-    let vectors: Vec<&ColumnInfo> =
-        described.columns.iter().filter(|column| matches!(column.holds, Holds::Vectors(_))).collect();
+fn is_number(column: &ColumnInfo) -> bool {
+    matches!(column.holds, Holds::Floats | Holds::Integers)
+}
+
+fn choose_embedding(described: &Described, asked: Option<&str>) -> Result<Named, String> {
+    let one = |column: &ColumnInfo| Named::One(column.name.clone());
     if let Some(asked) = asked {
         return match described.holds(asked) {
-            Some(Holds::Vectors(_)) => Ok(asked.to_owned()),
-            Some(_) => Err(format!("--embedding: the column `{asked}` does not hold lists of floats")),
+            Some(Holds::Vectors(_) | Holds::WholeLists(_) | Holds::Texts) => Ok(Named::One(asked.to_owned())),
+            Some(_) => Err(format!("--embedding: the column `{asked}` does not hold lists of numbers")),
+            None if asked.contains([',', '*', '?', '[']) => Ok(Named::from_option(asked)),
             None => Err(format!("--embedding: there is no column `{asked}`; available: {}", described.names())),
         };
     }
-    let usual = EMBEDDING_NAMES.iter().find_map(|name| vectors.iter().find(|column| column.name == *name));
+    let columns = || described.columns.iter();
+    let usual = EMBEDDING_NAMES.iter().find_map(|name| {
+        let can = |holds| matches!(holds, Holds::Vectors(_) | Holds::WholeLists(_) | Holds::Texts);
+        columns().find(|column| column.name.eq_ignore_ascii_case(name) && can(column.holds))
+    });
+    let vectors: Vec<&ColumnInfo> = columns().filter(|column| matches!(column.holds, Holds::Vectors(_))).collect();
     match (usual, &vectors[..]) {
-        (Some(column), _) | (None, [column]) => Ok(column.name.clone()),
-        (None, []) => {
-            let floats: Vec<&ColumnInfo> =
-                described.columns.iter().filter(|column| column.holds == Holds::Floats).collect();
-            let whole = described.columns.iter().find(|column| {
-                column.holds == Holds::Sets
-                    && EMBEDDING_NAMES.iter().any(|name| column.name.eq_ignore_ascii_case(name))
-            });
-            if let Some(column) = whole {
-                let name = &column.name;
-                return Err(format!(
-                    "`{name}` does not hold lists of floats, which embeddings are; cast it, for example with Polars: \
-                     df.with_columns(pl.col(\"{name}\").cast(pl.List(pl.Float32)))"
-                ));
-            }
-            Err(match &floats[..] {
-                [first, .., last] => format!(
-                    "no column holds lists of floats, which embeddings are; put the {} columns of floats (`{}` to `{}`) \
-                     into one, for example with Polars: df.select(embedding=pl.concat_list([...]))",
-                    floats.len(),
-                    first.name,
-                    last.name
+        (Some(column), _) => Ok(one(column)),
+        (None, [column]) => Ok(one(column)),
+        (None, []) => numbered(described).ok_or_else(|| {
+            let numbers: Vec<&str> =
+                columns().filter(|column| is_number(column)).map(|column| column.name.as_str()).collect();
+            match &numbers[..] {
+                [_, _, ..] => format!(
+                    "no column holds lists of numbers, which embeddings are; if numbers in columns of their own are, name them: \
+                     --embedding '{}'",
+                    numbers.join(",")
                 ),
-                _ => {
-                    format!(
-                        "no column holds lists of floats, which embeddings are; available: {}",
-                        described.names()
-                    )
-                }
-            })
-        }
+                _ => format!(
+                    "no column holds lists of numbers, which embeddings are; available: {}",
+                    described.names()
+                ),
+            }
+        }),
         (None, several) => Err(format!(
-            "several columns hold lists of floats: {}; --embedding says which are the embeddings",
+            "several columns hold lists of numbers: {}; --embedding says which are the embeddings",
             quoted(several)
         )),
+    }
+}
+
+/// Numbers in columns that are numbered, such as `d0`, `d1` and `d2`: the most that share a name.
+fn numbered(described: &Described) -> Option<Named> {
+    let digits = |name: &str| name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for column in described.columns.iter().filter(|column| is_number(column) && digits(&column.name) > 0) {
+        let stem = &column.name[..column.name.len() - digits(&column.name)];
+        match groups.iter_mut().find(|(known, _)| *known == stem) {
+            Some((_, names)) => names.push(&column.name),
+            None => groups.push((stem, vec![&column.name])),
+        }
+    }
+    let (stem, names) = groups.into_iter().max_by_key(|(_, names)| names.len())?;
+    let matched = described.columns.iter().filter(|column| column.name.starts_with(stem)).count();
+    match names.len() {
+        0 | 1 => None,
+        // A pattern says the same in fewer words, if it stands for nothing else.
+        count if count == matched && !stem.is_empty() && !stem.contains(['*', '?', '[']) => {
+            Some(Named::One(format!("{stem}*")))
+        }
+        _ => Some(Named::Several(names.into_iter().map(str::to_owned).collect())),
     }
 }
 
@@ -137,29 +154,29 @@ fn choose_truth(
     described: &Described,
     asked: Option<&str>,
     notes: &mut Vec<String>,
-) -> Result<Option<String>, String> {
-    let can = |holds: Holds| matches!(holds, Holds::Sets | Holds::Integers | Holds::Texts);
+) -> Result<Option<Named>, String> {
     match asked {
         Some("none") => return Ok(None),
         Some(asked) => {
             return match described.holds(asked) {
-                Some(holds) if can(holds) => Ok(Some(asked.to_owned())),
+                Some(holds) if holds.can_be_sets() => Ok(Some(Named::One(asked.to_owned()))),
                 Some(_) => Err(format!("--truth: the column `{asked}` holds neither labels nor lists of them")),
+                None if asked.contains([',', '*', '?', '[']) => Ok(Some(Named::from_option(asked))),
                 None => Err(format!("--truth: there is no column `{asked}`; available: {}", described.names())),
             };
         }
         None => {}
     }
-    let kinds = [Holds::Sets, Holds::Integers, Holds::Texts];
-    if let Some(usual) = TRUTH_NAMES.iter().find_map(|name| named(described, name, &kinds)) {
-        return Ok(Some(usual));
+    if let Some(usual) = TRUTH_NAMES.iter().find_map(|name| named(described, name, Holds::can_be_sets)) {
+        return Ok(Some(Named::One(usual)));
     }
     let could_be = |column: &&ColumnInfo| {
-        column.holds == Holds::Sets && !SEED_NAMES.iter().any(|name| column.name.eq_ignore_ascii_case(name))
+        matches!(column.holds, Holds::Sets | Holds::WholeLists(_))
+            && !SEED_NAMES.iter().chain(&EMBEDDING_NAMES).any(|name| column.name.eq_ignore_ascii_case(name))
     };
     let sets: Vec<&ColumnInfo> = described.columns.iter().filter(could_be).collect();
     if let [only] = sets[..] {
-        return Ok(Some(only.name.clone()));
+        return Ok(Some(Named::One(only.name.clone())));
     }
     if !sets.is_empty() {
         notes.push(format!("several columns could be labels: {}; --truth says which are", quoted(&sets)));
@@ -167,10 +184,10 @@ fn choose_truth(
     let flags: Vec<&ColumnInfo> = described.columns.iter().filter(|column| column.holds == Holds::Flags).collect();
     if flags.len() > 1 {
         notes.push(format!(
-            "the columns {} hold true and false; if these are labels, put those that are true into one column of lists. \
-             `compflow eval` takes them as they are",
+            "the columns {} hold true and false and are taken for labels; --truth none if they are not",
             quoted(&flags)
         ));
+        return Ok(Some(Named::Several(flags.iter().map(|column| column.name.clone()).collect())));
     }
     let other = |column: &&ColumnInfo| {
         matches!(column.holds, Holds::Integers | Holds::Texts)
@@ -195,6 +212,10 @@ mod tests {
         Described { rows: None, columns: columns.collect() }
     }
 
+    fn one(name: &str) -> Named {
+        Named::One(name.to_owned())
+    }
+
     #[test]
     fn usual_names_are_found_and_anything_else_is_asked_for() {
         let file = described(&[
@@ -206,12 +227,12 @@ mod tests {
         ]);
         let chosen = choose(&file, None, None).unwrap();
         assert_eq!(
-            (chosen.embedding.as_str(), chosen.truth.as_deref(), chosen.trial.as_deref(), chosen.id.as_deref()),
-            ("vec", Some("speakers"), Some("Trial"), Some("id"))
+            (chosen.embedding, chosen.truth, chosen.trial.as_deref(), chosen.id.as_deref()),
+            (one("vec"), Some(one("speakers")), Some("Trial"), Some("id"))
         );
         assert_eq!(choose(&file, None, Some("none")).unwrap().truth, None);
         let error = choose(&file, Some("score"), None).unwrap_err();
-        assert_eq!(error, "--embedding: the column `score` does not hold lists of floats");
+        assert_eq!(error, "--embedding: the column `score` does not hold lists of numbers");
     }
 
     #[test]
@@ -219,24 +240,41 @@ mod tests {
         let file = described(&[("a", Holds::Vectors(Some(8))), ("b", Holds::Vectors(None))]);
         let error = choose(&file, None, None).unwrap_err();
         assert!(error.contains("`a` (8 numbers), `b`; --embedding says which"), "{error}");
-        assert_eq!(choose(&file, Some("b"), None).unwrap().embedding, "b");
+        assert_eq!(choose(&file, Some("b"), None).unwrap().embedding, one("b"));
         let file = described(&[("a", Holds::Vectors(Some(8))), ("embedding", Holds::Vectors(None))]);
-        assert_eq!(choose(&file, None, None).unwrap().embedding, "embedding");
+        assert_eq!(choose(&file, None, None).unwrap().embedding, one("embedding"));
     }
 
     #[test]
-    fn embeddings_of_integers_and_labels_of_unusual_names_are_explained() {
-        let error = choose(&described(&[("embedding", Holds::Sets)]), None, None).unwrap_err();
-        assert!(error.contains("pl.col(\"embedding\").cast(pl.List(pl.Float32))"), "{error}");
+    fn embeddings_of_whole_numbers_are_taken_and_labels_of_unusual_names_are_asked_for() {
+        let file = described(&[("embedding", Holds::WholeLists(Some(8))), ("sets", Holds::WholeLists(None))]);
+        let chosen = choose(&file, None, None).unwrap();
+        assert_eq!((chosen.embedding, chosen.truth), (one("embedding"), Some(one("sets"))));
         let file = described(&[("vec", Holds::Vectors(None)), ("what", Holds::Texts), ("id", Holds::Integers)]);
         let notes = choose(&file, None, None).unwrap().notes;
         assert_eq!(notes, ["no column is taken for labels; --truth names one, if one of these is: `what`"]);
     }
 
     #[test]
-    fn numbers_in_columns_of_their_own_are_explained() {
-        let file = described(&[("x0", Holds::Floats), ("x1", Holds::Floats), ("y", Holds::Integers)]);
-        let error = choose(&file, None, None).unwrap_err();
-        assert!(error.contains("put the 2 columns of floats (`x0` to `x1`) into one"), "{error}");
+    fn numbers_in_numbered_columns_are_embeddings_and_others_are_asked_for() {
+        let file = described(&[("x0", Holds::Floats), ("x1", Holds::Integers), ("y", Holds::Integers)]);
+        let chosen = choose(&file, None, None).unwrap();
+        assert_eq!((chosen.embedding, chosen.truth), (one("x*"), Some(one("y"))));
+        let file = described(&[("0", Holds::Floats), ("1", Holds::Floats), ("label", Holds::Texts)]);
+        let numbered = Named::Several(vec!["0".to_owned(), "1".to_owned()]);
+        assert_eq!(choose(&file, None, None).unwrap().embedding, numbered);
+        let file = described(&[("x0", Holds::Floats), ("x1", Holds::Floats), ("xml", Holds::Texts)]);
+        assert_eq!(choose(&file, None, None).unwrap().embedding.to_string(), "x0,x1", "`x*` would be more");
+        let file = described(&[("width", Holds::Floats), ("height", Holds::Floats)]);
+        assert!(choose(&file, None, None).unwrap_err().contains("--embedding 'width,height'"));
+        assert_eq!(choose(&file, Some("width,height"), None).unwrap().embedding.to_string(), "width,height");
+    }
+
+    #[test]
+    fn columns_of_true_and_false_are_labels() {
+        let file = described(&[("vec", Holds::Vectors(None)), ("anna", Holds::Flags), ("ben", Holds::Flags)]);
+        let chosen = choose(&file, None, None).unwrap();
+        assert_eq!(chosen.truth, Some(Named::from_option("anna,ben")));
+        assert!(chosen.notes[0].contains("--truth none if they are not"));
     }
 }

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use compflow_engine::data::{Dataset, Source, Survey, Trial, loader_of};
-use compflow_engine::files::{matching, plain};
+use compflow_api::plural;
+use compflow_engine::Cancel;
+use compflow_engine::causes::Cause;
+use compflow_engine::data::{Dataset, ENDINGS, Source, Survey, Trial, data_files, loader_of};
+use compflow_engine::pipeline::Named;
 
 use super::columns::{Chosen, choose};
 use crate::cli::InitArgs;
@@ -25,6 +28,8 @@ pub(super) struct Found {
     /// Where the labels of an npy file are.
     pub(super) labels_file: Option<String>,
     pub(super) columns: Chosen,
+    /// What stands between the labels of one text.
+    pub(super) split: Option<String>,
     /// How many rows, if all were seen or the file says so.
     rows: Option<u64>,
     /// Its first rows.
@@ -65,18 +70,11 @@ impl Found {
     /// Looks at a file, or at the first of those that a pattern stands for.
     pub(super) fn look(survey: &Survey, given: &str, folder: &Path, args: &InitArgs) -> Result<Self, Failure> {
         let fail = |text: String| Failure::request(format!("{given}: {text}"));
-        let files = matching(Path::new(given)).map_err(Failure::request)?;
-        let several = files.len() > 1 || files.first().is_none_or(|file| file != Path::new(given));
-        let file = files.first().ok_or_else(|| fail("there is no such file".to_owned()))?;
-        let path = file.canonicalize().map_err(|error| fail(plain(&error)))?;
-        if path.is_dir() {
-            return Err(fail("is a folder; give a file, or a pattern such as 'FOLDER/*.parquet'".to_owned()));
-        }
+        let files = data_files(Path::new(given), None, &Cancel::new()).map_err(Failure::request)?;
+        let path = files.first().ok_or_else(|| fail("there is no such file".to_owned()))?.clone();
+        let several = !Path::new(given).is_file();
         let loader = loader_of(&path).ok_or_else(|| {
-            fail(
-                "init looks at .parquet, .arrow, .feather and .npy files; `compflow plugins` lists other loaders"
-                    .to_owned(),
-            )
+            fail(format!("init looks at {ENDINGS} files; `compflow plugins` lists other loaders"))
         })?;
         let relative = relative(&path, folder);
         let labels_file = (loader == "npy").then(|| labels_beside(&path, &relative)).flatten();
@@ -84,28 +82,31 @@ impl Found {
             Some(labels) => serde_json::json!({ "labels": labels }),
             None => serde_json::json!({}),
         };
-        let source = Source { path: &path, loader, params: &params, about: given };
+        let split = args.split.as_deref();
+        let source = Source { path: &path, loader, params: &params, split, about: given };
         let described = survey.describe(source)?;
         let truth = args.truth.as_deref();
         let mut columns = choose(&described, args.embedding.as_deref(), truth).map_err(fail)?;
-        let length = match described.holds(&columns.embedding) {
-            Some(compflow_engine::data::Holds::Vectors(Some(length))) => length,
-            _ => 512,
+        let length = match &columns.embedding {
+            Named::One(name) => described.holds(name).and_then(compflow_engine::data::Holds::length),
+            Named::Several(names) => Some(names.len()),
         };
-        let limit = (NUMBERS_READ / length.max(1)).max(1000);
-        let (data, mut notes) = read(survey, source, &mut columns, limit)?;
+        let limit = (NUMBERS_READ / length.unwrap_or(512).max(1)).max(1000);
+        let Read { data, split, mut notes } = read(survey, source, &mut columns, limit)?;
         notes.splice(0..0, std::mem::take(&mut columns.notes));
         if let Some(text) = data.classes.iter().find(|name| name.contains([',', ';', '|'])) {
-            notes.push(format!(
-                "`{text}` is taken for one label; if it is several, put lists in the place of strings"
-            ));
+            notes.push(format!("`{text}` is taken for one label; if it is several, --split ',' takes it apart"));
         }
         if let Some(column) = columns.seed.take_if(|_| data.trials.iter().all(|trial| trial.seeds.is_none())) {
             notes.push(format!("the column `{column}` is left out: it is null in all examples"));
         }
         let seen: usize = data.trials.iter().map(Trial::size).sum();
         let rows = if several { None } else { described.rows.or((seen < limit).then_some(seen as u64)) };
-        let (stem, relative) = if several {
+        let (stem, relative) = if Path::new(given).is_dir() {
+            let folder_given = Path::new(given).canonicalize().unwrap_or_default();
+            let name = folder_given.file_name().map(|name| name.to_string_lossy().into_owned());
+            (name.unwrap_or_default(), self::relative(&folder_given, folder))
+        } else if several {
             // The pattern, in the place of the file's name.
             let pattern = Path::new(given).file_name().map(|name| name.to_string_lossy().into_owned());
             let pattern = pattern.unwrap_or_default();
@@ -130,6 +131,7 @@ impl Found {
             loader,
             labels_file,
             columns,
+            split,
             rows,
             data,
             notes,
@@ -190,10 +192,14 @@ impl Found {
         let mut parts = Vec::new();
         match self.rows {
             Some(rows) if rows > seen as u64 => {
-                parts.push(format!("{rows} rows × {}, of which the first {seen} were looked at", self.data.dim));
+                parts.push(format!(
+                    "{} × {}, of which the first {seen} were looked at",
+                    plural(rows as usize, "row"),
+                    self.data.dim
+                ));
             }
-            Some(rows) => parts.push(format!("{rows} rows × {}", self.data.dim)),
-            None => parts.push(format!("{seen} rows × {} looked at", self.data.dim)),
+            Some(rows) => parts.push(format!("{} × {}", plural(rows as usize, "row"), self.data.dim)),
+            None => parts.push(format!("{} × {} looked at", plural(seen, "row"), self.data.dim)),
         }
         if self.columns.trial.is_some() {
             let count = self.data.trials.len();
@@ -203,18 +209,19 @@ impl Found {
                 (Some(size), _) => size.to_string(),
                 _ => String::new(),
             };
-            parts.push(format!("{count} trial{} of {sizes}", if count == 1 { "" } else { "s" }));
+            parts.push(format!("{} of {sizes}", plural(count, "trial")));
         }
         parts.extend(match self.labels() {
             None if self.columns.seed.is_some() => None,
             None => Some("no labels".to_owned()),
             Some(counts) => {
-                let column = self.columns.truth.as_deref().unwrap_or_default();
+                let column = self.columns.truth.as_ref().map(Named::to_string).unwrap_or_default();
                 let all = self.data.classes.len();
+                let classes = if all == 1 { "1 class".to_owned() } else { format!("{all} classes") };
                 let of = if counts.classes == all {
-                    format!("{all} classes")
+                    classes
                 } else {
-                    format!("{all} classes, at most {} of them in a trial", counts.classes)
+                    format!("{classes}, at most {} of them in a trial", counts.classes)
                 };
                 Some(match counts.largest {
                     0 | 1 => format!("`{column}` has one label each, of {of}"),
@@ -224,7 +231,7 @@ impl Found {
         });
         if let (Some(seeds), Some(column)) = (self.seeds(), &self.columns.seed) {
             let names = if seeds.names == 1 { "one name".to_owned() } else { format!("{} names", seeds.names) };
-            parts.push(format!("`{column}` has labels of {} rows, with {names}", seeds.known));
+            parts.push(format!("`{column}` has labels of {}, with {names}", plural(seeds.known, "row")));
         }
         let (short, long) = self.lengths();
         parts.push(format!("most vectors are {} to {} long", number(short), number(long)));
@@ -239,46 +246,66 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// Reads the first rows. Columns that are no use in a pipeline are left out, with a note on why.
-fn read(
-    survey: &Survey,
-    source: Source<'_>,
-    chosen: &mut Chosen,
-    limit: usize,
-) -> Result<(Dataset, Vec<String>), Failure> {
+fn read(survey: &Survey, source: Source<'_>, chosen: &mut Chosen, limit: usize) -> Result<Read, Failure> {
     let mut notes = Vec::new();
+    let mut split = source.split.map(str::to_owned);
     loop {
+        let one = |column: &Option<String>| column.clone().map(Named::One);
         let columns = [
-            ("embedding", Some(chosen.embedding.as_str())),
-            ("truth", chosen.truth.as_deref()),
-            ("seed", chosen.seed.as_deref()),
-            ("trial", chosen.trial.as_deref()),
-            ("id", chosen.id.as_deref()),
+            ("embedding", Some(chosen.embedding.clone())),
+            ("truth", chosen.truth.clone()),
+            ("seed", one(&chosen.seed)),
+            ("trial", one(&chosen.trial)),
+            ("id", one(&chosen.id)),
         ];
-        let columns: Vec<(&str, &str)> =
+        let columns: Vec<(&str, Named)> =
             columns.into_iter().filter_map(|(name, column)| Some((name, column?))).collect();
-        let error = match survey.read(source, &columns, limit) {
-            Ok(data) => return Ok((data, notes)),
+        let error = match survey.read(Source { split: split.as_deref(), ..source }, &columns, limit) {
+            Ok(data) => return Ok(Read { data, split, notes }),
             Err(error) => error,
         };
-        let text = error.to_string();
+        let Failure::Data(problem) = &error else { return Err(error) };
         // Labels that some examples lack are no truth to compare with, but may be what is known beforehand.
-        if text.contains("the truth is null") && chosen.seed.is_none() {
-            chosen.seed = chosen.truth.take();
+        if problem.cause == Cause::LabelMissing
+            && chosen.seed.is_none()
+            && let Some(Named::One(column)) = &chosen.truth
+        {
+            chosen.seed = Some(column.clone());
+            chosen.truth = None;
             continue;
         }
-        let wrong = [
-            (&["the trial"][..], &mut chosen.trial),
-            (&["the truth"], &mut chosen.truth),
-            (&["the seed", "their seeds"], &mut chosen.seed),
-            (&["the id", "the same id"], &mut chosen.id),
-        ];
-        let about = |words: &[&str]| words.iter().any(|words| text.contains(words));
-        let left_out = wrong.into_iter().find_map(|(words, column)| about(words).then(|| column.take())?);
+        if problem.cause == Cause::LabelText
+            && split.is_none()
+            && let Some((_, help)) = problem.help.as_deref().and_then(|help| help.split_once("split = \""))
+            && let Some((separator, _)) = help.split_once('"')
+        {
+            notes.push(format!("texts of labels are taken apart at `{separator}`"));
+            split = Some(separator.to_owned());
+            continue;
+        }
+        let left_out = match problem.cause {
+            Cause::TrialNumber => chosen.trial.take(),
+            Cause::LabelMissing | Cause::LabelKind | Cause::LabelText => match chosen.truth.take() {
+                Some(truth) => Some(truth.to_string()),
+                None => chosen.seed.take(),
+            },
+            Cause::Seeds => chosen.seed.take(),
+            Cause::Identifier => chosen.id.take(),
+            _ => None,
+        };
         match left_out {
-            Some(column) => notes.push(format!("the column `{column}` is left out: {text}")),
+            Some(column) => notes.push(format!("the column `{column}` is left out: {error}")),
             None => return Err(error),
         }
     }
+}
+
+/// What was read.
+struct Read {
+    data: Dataset,
+    /// What stands between the labels of one text.
+    split: Option<String>,
+    notes: Vec<String>,
 }
 
 /// The way from a folder to a file, both without links in them.

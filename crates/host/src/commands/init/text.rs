@@ -1,5 +1,7 @@
 //! The pipeline that is written: what was found, and what follows from it, each with the reason beside it.
 
+use compflow_engine::pipeline::Named;
+
 use super::found::{Found, LabelCounts, Lengths, SeedCounts, number};
 use super::judge::Judgement;
 
@@ -69,6 +71,14 @@ impl Facts {
 /// A string as TOML has it.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
+}
+
+/// Columns as TOML has them.
+fn named(named: &Named) -> String {
+    match named {
+        Named::One(name) => quoted(name),
+        Named::Several(names) => toml::Value::from(names.clone()).to_string(),
+    }
 }
 
 /// Breaks a comment into lines.
@@ -173,15 +183,16 @@ fn space_and_composer(facts: &Facts, judgement: Option<&Judgement>, found: &[Fou
 }
 
 fn data(found: &Found) -> String {
+    let one = |column: &Option<String>| column.as_deref().map(quoted);
     let columns = [
-        ("embedding", Some(&found.columns.embedding)),
-        ("truth", found.columns.truth.as_ref()),
-        ("seed", found.columns.seed.as_ref()),
-        ("trial", found.columns.trial.as_ref()),
-        ("id", found.columns.id.as_ref()),
+        ("embedding", Some(named(&found.columns.embedding))),
+        ("truth", found.columns.truth.as_ref().map(named)),
+        ("seed", one(&found.columns.seed)),
+        ("trial", one(&found.columns.trial)),
+        ("id", one(&found.columns.id)),
     ];
     let columns: Vec<String> =
-        columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", quoted(column?)))).collect();
+        columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", column?))).collect();
     let mut text = comment(&format!("Found {}.", found.facts()));
     if let Some(column) = &found.columns.seed {
         text += &comment(&format!(
@@ -197,6 +208,9 @@ fn data(found: &Found) -> String {
         quoted(&found.path),
         columns.join(", ")
     );
+    if let Some(split) = &found.split {
+        text += &format!("labels  = {{ split = {} }}\n", quoted(split));
+    }
     if let Some(labels) = &found.labels_file {
         text += &format!("params  = {{ labels = {} }}\n", quoted(labels));
     }

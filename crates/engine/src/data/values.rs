@@ -1,0 +1,221 @@
+//! The values of columns: what kinds are taken, converted to the one the engine has, and what is wrong with them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, StringArray};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType};
+use compflow_api::{Column, Table, in_words, plural};
+
+use crate::causes::Cause;
+use crate::error::{Error, Result};
+
+/// What the name of a further column begins with in a stream.
+pub(crate) const FURTHER: &str = "column:";
+
+/// Checks that all embeddings have the same length: that of the first.
+#[derive(Debug, Default)]
+pub(crate) struct Width {
+    /// 0 before the first row.
+    pub(crate) dim: usize,
+}
+
+impl Width {
+    /// The numbers of an embedding column, row after row.
+    ///
+    /// # Errors
+    /// Naming the row that has another length, a null, or something that is no number.
+    pub(crate) fn values(&mut self, column: &ArrayRef, first_row: usize) -> Result<Float32Array> {
+        if column.null_count() > 0
+            && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+        {
+            return Err(faulty(format!("row {}: the embedding is null", first_row + row)));
+        }
+        let are_numbers = |kind: &DataType| kind.is_numeric() || *kind == DataType::Boolean;
+        let (values, lengths) =
+            list_parts(column).filter(|(values, _)| are_numbers(values.data_type())).ok_or_else(|| {
+                let found = in_words(column.data_type());
+                let problem = Error::fault(
+                    Cause::EmbeddingKind,
+                    format!("the embedding column must hold lists of numbers, found {found}"),
+                );
+                match are_numbers(column.data_type()) {
+                    true => {
+                        problem.help("if every dimension has a column, name all of them: `embedding = \"d*\"`")
+                    }
+                    false => problem,
+                }
+            })?;
+        for (row, length) in lengths.iter().enumerate() {
+            let row = first_row + row;
+            if *length == 0 {
+                return Err(faulty(format!("row {row}: the embedding is empty")));
+            }
+            if self.dim == 0 {
+                self.dim = *length;
+            }
+            if *length != self.dim {
+                let numbers = plural(*length, "number");
+                let text = format!("row {row}: the embedding has {numbers}, those before it have {}", self.dim);
+                return Err(faulty(text)
+                    .help("all must be from one model: leave the others out, or make them data of their own"));
+            }
+        }
+        if values.null_count() > 0
+            && let Some(at) = (0..values.len()).find(|&at| values.is_null(at))
+        {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            return Err(faulty(format!("row {row}: the embedding is null in dimension {dimension}")));
+        }
+        let original = values;
+        let values = convert(&original, &DataType::Float32)?;
+        let values = values.as_primitive::<Float32Type>().clone();
+        if let Some(at) = values.values().iter().position(|value| !value.is_finite()) {
+            let (row, dimension) = (first_row + at / self.dim, at % self.dim);
+            let wide = original.as_primitive_opt::<Float64Type>().map(|wide| wide.value(at));
+            if let Some(wide) = wide.filter(|wide| wide.is_finite()) {
+                return Err(faulty(format!(
+                    "row {row}: {wide:e} in dimension {dimension} is too large for 32 bits"
+                )));
+            }
+            let value = values.value(at);
+            return Err(faulty(format!("row {row}: the embedding is {value} in dimension {dimension}")));
+        }
+        Ok(values)
+    }
+}
+
+/// The numbers of a trial column.
+pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>> {
+    if !column.data_type().is_integer() {
+        let text = format!("the trial column must hold whole numbers, found {}", in_words(column.data_type()));
+        return Err(Error::fault(Cause::TrialNumber, text));
+    }
+    let numbers = convert(column, &DataType::Int64)?;
+    let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
+    (0..numbers.len())
+        .map(|row| {
+            if numbers.is_null(row) {
+                return Err(Error::fault(
+                    Cause::TrialNumber,
+                    format!("row {}: the trial is null", first_row + row),
+                ));
+            }
+            u32::try_from(numbers.value(row)).map_err(|_| {
+                let (row, number) = (first_row + row, numbers.value(row));
+                Error::fault(
+                    Cause::TrialNumber,
+                    format!("row {row}: the trial {number} is not between 0 and 2^32"),
+                )
+            })
+        })
+        .collect()
+}
+
+/// Appends a further column: integers, floats or strings.
+pub(super) fn append_further(table: &mut Table, name: &str, column: &ArrayRef, first_row: usize) -> Result<()> {
+    let of_type = match column.data_type() {
+        kind if kind.is_integer() => DataType::Int64,
+        kind if kind.is_floating() => DataType::Float64,
+        kind if is_text(kind) => DataType::Utf8,
+        kind => {
+            let found = in_words(kind);
+            return Err(Error::data(format!("the column `{name}` must hold numbers or text, found {found}")));
+        }
+    };
+    // A float that is missing is no number; nothing stands for another value that is.
+    if of_type != DataType::Float64
+        && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
+    {
+        return Err(Error::data(format!("row {}: the column `{name}` is null", first_row + row)));
+    }
+    let values = convert(column, &of_type)?;
+    let read = match of_type {
+        DataType::Int64 => Column::Integers(values.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Float64 => {
+            let values = values.as_primitive::<Float64Type>();
+            Column::Floats(values.iter().map(|value| value.unwrap_or(f64::NAN)).collect())
+        }
+        _ => Column::Texts(values.as_string::<i32>().iter().flatten().map(str::to_owned).collect()),
+    };
+    let Some((_, known)) = table.iter_mut().find(|(known, _)| known == name) else {
+        table.push((name.to_owned(), read));
+        return Ok(());
+    };
+    match (known, read) {
+        (Column::Integers(known), Column::Integers(read)) => known.extend(read),
+        (Column::Floats(known), Column::Floats(read)) => known.extend(read),
+        (Column::Texts(known), Column::Texts(read)) => known.extend(read),
+        _ => return Err(Error::data(format!("the column `{name}` is of another type than in the files before"))),
+    }
+    Ok(())
+}
+
+/// The numbers of a column of preferences or weights.
+pub(super) fn numbers_of(column: &ArrayRef, what: &str, first_row: usize) -> Result<Vec<f32>> {
+    if !column.data_type().is_numeric() {
+        let text = format!("the {what} column must hold numbers, found {}", in_words(column.data_type()));
+        return Err(Error::fault(Cause::Number, text));
+    }
+    let numbers = convert(column, &DataType::Float32)?;
+    let numbers: &Float32Array = numbers.as_primitive();
+    (0..numbers.len())
+        .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
+            Some(number) if number.is_finite() => Ok(number),
+            Some(number) => {
+                Err(Error::fault(Cause::Number, format!("row {}: the {what} is {number}", first_row + row)))
+            }
+            None => Err(Error::fault(Cause::Number, format!("row {}: the {what} is null", first_row + row))),
+        })
+        .collect()
+}
+
+/// The values of a list column, without those that no row refers to, and every row's number of values.
+pub(super) fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
+    fn of_offsets<O: arrow_array::OffsetSizeTrait>(
+        list: &arrow_array::GenericListArray<O>,
+    ) -> (ArrayRef, Vec<usize>) {
+        let offsets = list.offsets();
+        let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+        let lengths = offsets.windows(2).map(|ends| ends[1].as_usize() - ends[0].as_usize()).collect();
+        (list.values().slice(first, last - first), lengths)
+    }
+    if let Some(list) = column.as_fixed_size_list_opt() {
+        let width = list.value_length() as usize;
+        // `values` of a fixed-size list are already those of its slice.
+        return Some((list.values().slice(0, list.len() * width), vec![width; list.len()]));
+    }
+    let small = column.as_list_opt::<i32>().map(of_offsets);
+    small.or_else(|| column.as_list_opt::<i64>().map(of_offsets))
+}
+
+/// The same values in another type, each of which has to fit.
+pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &strict).map_err(|error| {
+        let text = match error {
+            ArrowError::CastError(text) | ArrowError::ParseError(text) | ArrowError::ComputeError(text) => text,
+            other => other.to_string(),
+        };
+        Error::data(text)
+    })
+}
+
+/// Whether a column holds texts.
+pub(crate) fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+/// Texts, however they are kept.
+pub(super) fn strings(column: &ArrayRef) -> Result<StringArray> {
+    Ok(convert(column, &DataType::Utf8)?.as_string().clone())
+}
+
+/// What is wrong with an embedding.
+pub(super) fn faulty(text: String) -> Error {
+    Error::fault(Cause::Embedding, text).help("leave such examples out, or compute their embeddings again")
+}

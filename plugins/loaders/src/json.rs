@@ -1,0 +1,153 @@
+//! The loader `json`: an object per line.
+
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use arrow_array::RecordBatchIterator;
+use arrow_json::ReaderBuilder;
+use arrow_json::reader::{infer_json_schema, infer_json_schema_from_iterator};
+use arrow_schema::{ArrowError, Schema};
+use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, Loader, Result, Services, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::select::{Selection, Where, check_where};
+use crate::source::{decode, decoded, path, rows_per_batch};
+use crate::text_file::{Text, open_text, size};
+
+/// Reads JSON lines, an object for every example, plain or compressed with gzip or Zstandard; or one list of such objects.
+///
+/// Embeddings are lists of numbers; true sets are lists of whole numbers or texts, or single ones. The file is read twice,
+/// once to see what its columns hold: for large data, Parquet is many times faster.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Params {
+    /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
+    /// is a string, a number, true or false.
+    r#where: Where,
+}
+
+struct Json(Params);
+compflow_api::register!(loader Json);
+
+impl Component for Json {
+    const NAME: &'static str = "json";
+    const SUMMARY: &'static str = "JSON lines, plain or compressed";
+    const FLAGS: Flags = Flags::NEEDS_PATH;
+    type Params = Params;
+
+    fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
+        check_where(&params.r#where)?;
+        Ok(Self(params))
+    }
+}
+
+impl Loader for Json {
+    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
+        let path = path(request)?;
+        let (schema, rows) = look(path)?;
+        let selection = Selection::new(&schema, request, &self.0.r#where, path)?;
+        let emitted = selection.schema();
+        let (text, is_list) = begun(path)?;
+        let reader = ReaderBuilder::new(schema.project(&selection.read())?.into())
+            .with_batch_size(rows_per_batch(size(path) / rows.max(1)))
+            .with_coerce_primitive(true)
+            .with_flatten(is_list)
+            .build(text)?;
+        let selected = decoded(path.to_owned(), reader, move |batch| selection.apply(batch));
+        let batches: Batches = Box::new(RecordBatchIterator::new(selected, emitted));
+        Ok(batches.into())
+    }
+
+    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+        let path = path(request)?;
+        let (schema, rows) = look(path)?;
+        Selection::new(&schema, request, &self.0.r#where, path)?;
+        let rows = Some(rows as u64).filter(|_| self.0.r#where.is_empty());
+        Description::from_schema(&schema, rows, None).map(Some)
+    }
+}
+
+/// The text of a file, and whether it is one list.
+fn begun(path: &Path) -> Result<(Text, bool)> {
+    let mut text = open_text(path)?;
+    let mut before = Vec::new();
+    loop {
+        let mut byte = [0];
+        if text.read(&mut byte)? == 0 {
+            return Ok((Box::new(Cursor::new(before)), false));
+        }
+        before.push(byte[0]);
+        if !byte[0].is_ascii_whitespace() {
+            let is_list = byte[0] == b'[';
+            return Ok((Box::new(BufReader::new(Cursor::new(before).chain(text))), is_list));
+        }
+    }
+}
+
+/// What the columns hold, and how many rows there are.
+fn look(path: &Path) -> Result<(Schema, usize)> {
+    let (text, is_list) = begun(path)?;
+    let found = decode(|| if is_list { look_into_list(text) } else { infer_json_schema(text, None) });
+    found.map_err(|text| {
+        let text = format!("{} cannot be read as JSON: {text}", path.display());
+        Error::data(text)
+            .help("it must be an object on every line, such as {\"embedding\": [0.1, 0.2], \"labels\": [3]}")
+    })
+}
+
+fn look_into_list(text: impl BufRead) -> Result<(Schema, usize), ArrowError> {
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_reader(text).map_err(|error| ArrowError::JsonError(error.to_string()))?;
+    let schema = infer_json_schema_from_iterator(rows.iter().map(Ok::<_, ArrowError>))?;
+    Ok((schema, rows.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type};
+
+    use super::*;
+    use crate::testing::{concat, described, load, refusal};
+
+    const LINES: &str = r#"{"e": [1, 2.5], "who": ["a", "b"], "fold": 0}
+{"who": [], "e": [3, 4], "fold": 1}
+"#;
+
+    #[test]
+    fn lines_and_lists_of_objects_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let list = format!("\n[{}\n]", LINES.trim().replace("}\n", "},\n  "));
+        for text in [LINES, &list] {
+            std::fs::write(&path, text).unwrap();
+            let columns = [("embedding", "e"), ("truth", "who"), ("trial", "fold")];
+            let request = LoadRequest { path: Some(&path), columns: &columns };
+            let found = concat(&load::<Json>("{}", &request, 1).unwrap());
+            let numbers = found["embedding"].as_list::<i32>();
+            assert_eq!(numbers.values().as_primitive::<Float64Type>().values()[..], [1.0, 2.5, 3.0, 4.0]);
+            assert_eq!(found["truth"].as_list::<i32>().value(0).len(), 2);
+            assert_eq!(found["trial"].as_primitive::<Int64Type>().values()[..], [0, 1]);
+            let one = concat(&load::<Json>(r#"{"where": {"fold": 1}}"#, &request, 1).unwrap());
+            assert_eq!(one.num_rows(), 1);
+            let described = described::<Json>("{}", &request).unwrap();
+            assert_eq!((described.rows, described.names().unwrap().len()), (Some(2), 3));
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_what_would_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let request = LoadRequest { path: Some(&path), columns: &[("embedding", "e")] };
+        for text in ["a,b\n", "{\"e\": [1}\n", "[1, 2"] {
+            std::fs::write(&path, text).unwrap();
+            let refused = refusal::<Json>("{}", &request);
+            assert!(
+                refused.contains("t.jsonl cannot be read as JSON: ") && refused.contains("on every line"),
+                "{refused}"
+            );
+        }
+    }
+}
