@@ -20,7 +20,7 @@ params = { n = 60, dim = 4, k = 4, trials = 2 }
 [[data]]
 name = "d"
 loader = "synthetic"
-params = { n = 200, dim = 4, k = 4, noise = 2.0, trials = 3 }
+params = { n = 400, dim = 6, k = 4, noise = 2.0, trials = 3 }
 [[clusterer]]
 use = "ap"
 [[clusterer]]
