@@ -59,7 +59,7 @@ fn a_component_that_ends_its_process_costs_its_own_cell() {
         let folder = with_fault(fault);
         let (stdout, stderr) = run(&folder, &["--format", "csv"], 1);
         assert!(stdout.contains("made,KM,cri,2,"), "{fault}: {stdout}");
-        assert!(stderr.contains("error: made trial 1 bad: clusterer `faulty` of "), "{fault}: {stderr}");
+        assert!(stderr.contains(" bad: clusterer `faulty` of "), "{fault}: {stderr}");
         assert!(stderr.ends_with("error: 2 of 4 cells failed; out/runs.parquet says why\n"), "{fault}: {stderr}");
         only_bad_failed(&folder, how);
         // Another run does not end there either, and what went well is kept.
