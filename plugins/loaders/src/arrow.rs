@@ -10,7 +10,7 @@ use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, L
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claims;
+use crate::claims::{self, ipc::CONTINUATION};
 use crate::select::{Selection, Where, check_where};
 use crate::source::{decode, decoded, dim, open, path};
 
@@ -67,10 +67,14 @@ impl Loader for Arrow {
 /// Opens a file in whichever format it has, for all columns or some.
 fn read(path: &Path, columns: Option<Vec<usize>>, services: &Services<'_>) -> Result<Batches> {
     let mut file = open(path)?;
-    let is_file = is_file_format(&file)?;
+    let start = first_bytes(&file)?;
+    let is_file = start == FILE_MAGIC;
+    let begins_as_one = is_file || start.starts_with(&CONTINUATION);
     let what = if is_file { "Arrow IPC file" } else { "Arrow IPC file or stream" };
-    claims::ipc::check(&mut file, is_file, services.memory)
-        .map_err(|text| Error::data(format!("{} is damaged: {text}", path.display())))?;
+    claims::ipc::check(&mut file, is_file, services.memory).map_err(|text| {
+        let verdict = if begins_as_one { "is damaged".to_owned() } else { format!("is not an {what}") };
+        Error::data(format!("{} {verdict}: {text}", path.display()))
+    })?;
     decode(|| {
         let batches: Batches = if is_file {
             Box::new(FileReader::try_new_buffered(file, columns)?)
@@ -82,11 +86,11 @@ fn read(path: &Path, columns: Option<Vec<usize>>, services: &Services<'_>) -> Re
     .map_err(|text| Error::data(format!("{} is not an {what}: {text}", path.display())))
 }
 
-fn is_file_format(mut file: &File) -> Result<bool> {
+fn first_bytes(mut file: &File) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     file.take(FILE_MAGIC.len() as u64).read_to_end(&mut start)?;
     file.rewind()?;
-    Ok(start == FILE_MAGIC)
+    Ok(start)
 }
 
 #[cfg(test)]
@@ -174,10 +178,16 @@ mod tests {
     fn a_file_that_is_neither_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("broken.arrow");
-        for content in ["", "text", "a longer text, and no table at all", "ARROW1\0\0 and nothing else"] {
+        let no_arrow = "is not an Arrow IPC file";
+        for (content, verdict) in [
+            ("", no_arrow),
+            ("text", no_arrow),
+            ("a longer text, and no table at all", no_arrow),
+            ("ARROW1\0\0 and nothing else", "is damaged"),
+        ] {
             std::fs::write(&path, content).unwrap();
             let text = refusal::<Arrow>("{}", &request(&path));
-            assert!(text.starts_with(&format!("{} is not an Arrow IPC file", path.display())), "{text}");
+            assert!(text.starts_with(&format!("{} {verdict}", path.display())), "{text}");
         }
     }
 

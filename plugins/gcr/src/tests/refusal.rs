@@ -1,5 +1,7 @@
 //! What is refused, and what is warned of.
 
+use compflow_api::plural;
+
 use super::*;
 
 #[test]
@@ -91,8 +93,9 @@ fn too_few_clusters_are_returned_with_a_warning() {
         assert_eq!(
             warning,
             format!(
-                "the base `given` found {k} clusters, and a composition takes one to be composed of two others: its \
-                 clustering is the result; let it find more"
+                "the base `given` found {}, and a composition takes one to be composed of two others: its \
+                 clustering is the result; let it find more",
+                plural(k, "cluster")
             )
         );
     }

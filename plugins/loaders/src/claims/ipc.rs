@@ -8,7 +8,7 @@ use arrow_ipc::{Message, RecordBatch, root_as_footer, root_as_message};
 use super::check_size;
 
 /// What stands before the length of a message.
-const CONTINUATION: [u8; 4] = [0xff; 4];
+pub(crate) const CONTINUATION: [u8; 4] = [0xff; 4];
 /// The footer's length and the magic at the end of a file.
 const TAIL: u64 = 10;
 /// At least this many values of a column take a byte.
