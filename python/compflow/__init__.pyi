@@ -85,6 +85,7 @@ class CGM(Clusterer):
         outliers: bool = ...,
         init: Any = ...,
         restarts: int = ...,
+        starts: int = ...,
         sample: int = ...,
         max_iter: int = ...,
         tol: float = ...,

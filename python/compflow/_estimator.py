@@ -61,7 +61,7 @@ def raise_from_composer(error: Exception, held) -> None:
     if isinstance(error, ValueError):
         # In the words of Python: what parameters are called there, and what scikit-learn calls a number of examples.
         text = str(error).replace("`k`", "`n_singletons`")
-        error = type(error)(re.sub(r"than the (\d+) examples", r"than the \1 examples (n_samples=\1)", text))
+        error = type(error)(re.sub(r"\b(\d+) examples?\b", r"\g<0> (n_samples=\1)", text))
     raise error from cause
 
 

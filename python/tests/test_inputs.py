@@ -142,7 +142,7 @@ def test_sparse_matrices_are_refused():
 def test_parameters_that_cannot_be_are_refused_in_words(X):
     for params, text in (
         ({"n_singletons": 0}, "`n_singletons` must be a whole number at least 1, found 0"),
-        ({"n_singletons": 500}, "`n_singletons` = 500 is more than the 120 examples"),
+        ({"n_singletons": 500}, "to find 500 clusters, and data `data` has 120 examples.*`n_singletons` can be at most 120"),
         ({"n_singletons": 3, "optimizer": "sdg"}, "optimizer"),
         ({"n_singletons": 3, "degree": 0}, "`degree` must be a whole number at least 1"),
         ({"n_singletons": 3, "normalize": "max"}, "`normalize` must be 'l2' or None"),

@@ -75,8 +75,8 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path):
     assert "there is no clusterer named `ckn`" in text and "`k` must be" in text
     with pytest.raises(ValueError, match="nowhere.toml"):
         compflow.run(tmp_path / "nowhere.toml")
-    with pytest.raises(RuntimeError, match="1 of 1 cells failed, the first because"):
-        compflow.run({**PIPELINE, "clusterer": [{"use": "kmeans", "params": {"k": 600}}], "data": [{"name": "points", "loader": "synthetic", "params": {"n": 60}}]}, out=tmp_path / "failed")
+    with pytest.raises(RuntimeError, match="1 of 2 cells failed, the first because"):
+        compflow.run({**PIPELINE, "clusterer": [{"use": "kmeans", "params": {"k": {"grid": [3, 600]}}}], "data": [{"name": "points", "loader": "synthetic", "params": {"n": 60}}]}, out=tmp_path / "failed")
 
 
 def test_a_model_becomes_a_run(X, truth, tmp_path, command):

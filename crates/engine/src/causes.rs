@@ -164,7 +164,7 @@ Grid "C015" "a grid or a selection that cannot be one" r#"
     params = { k = { grid = [5, 10, 15] } }
     params = { k = { select = { from = 2, to = 10 } } }
 "#
-Tuning "C016" "[tune] names data or a metric that is not there" r#"
+Tuning "C016" "`[tune]` names data or a metric that is not there" r#"
 [tune] settles grids on data of its own, by a metric that one of the evaluators reports.
 
     [[data]]
