@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use compflow_api::plural;
 use compflow_engine::files::{plain, write_whole};
@@ -51,13 +51,13 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
     if !args.submit {
         return print(&format!("sh {}\n", quoted(&submit.display().to_string())));
     }
-    let status = Command::new("sh").arg(&submit).status();
-    match status.map(|status| status.code()) {
-        Ok(Some(0)) => Ok(0),
-        Ok(_) => {
-            Err(Failure::run(format!("Slurm did not take the jobs; the scripts are in {}", folder.display())))
-        }
-        Err(error) => Err(Failure::run(format!("cannot run {}: {}", submit.display(), plain(&error)))),
+    let submitted = Command::new("sh").arg(&submit).stderr(Stdio::inherit()).output();
+    let submitted =
+        submitted.map_err(|error| Failure::run(format!("cannot run {}: {}", submit.display(), plain(&error))))?;
+    print(&String::from_utf8_lossy(&submitted.stdout))?;
+    match submitted.status.code() {
+        Some(0) => Ok(0),
+        _ => Err(Failure::run(format!("Slurm did not take the jobs; the scripts are in {}", folder.display()))),
     }
 }
 
