@@ -64,6 +64,15 @@ impl<'a> Climb<'a> {
         Ok(End { solution, settled, exhausted: budget.exhausted, unexplored: exploring.exhausted })
     }
 
+    /// The exemplars that these lead to; None if that takes too long, or if they are more than half of the candidates.
+    pub(crate) fn further(&self, exemplars: Vec<u32>) -> Result<Option<Vec<u32>>> {
+        let start = self.examples.assign(exemplars)?;
+        let found = self.climb(start, &mut Budget::new(self.work), &mut Vec::new())?;
+        let settled =
+            found.filter(|(found, settled)| *settled && 2 * found.exemplars.len() <= self.candidates.len());
+        Ok(settled.map(|(found, _)| found.exemplars))
+    }
+
     /// Brings a solution to the number of exemplars that is wanted, and improves it until nothing is better; whether it
     /// came so far. None if that number is out of reach.
     fn climb(

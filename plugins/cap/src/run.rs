@@ -26,6 +26,10 @@ pub(crate) const SHARE: f64 = 0.02;
 const CHEAPEST: f64 = 10.0;
 /// How often that is found out, at most.
 const ROUNDS: usize = 5;
+/// Prices at which as many exemplars are worth it lie so far apart at least, where singletons are many: see docs/cap.md.
+const GAP: f64 = 3.0;
+/// The price is lowered by that so often, at most.
+const RUNGS: i32 = 4;
 /// Below this many similarities, starting threads is not worth it.
 const TINY: u64 = 1 << 14;
 
@@ -176,11 +180,49 @@ impl Setting {
                 break;
             }
         }
+        if self.rule == Rule::Auto
+            && let Some(preference) = self.plateau(task, similarities, &last, workers, services)?
+        {
+            let total = (rounds + 1) * self.max_iter;
+            last = attempt(vec![similarities.convert(preference); n], (rounds * self.max_iter, total))?;
+        }
         self.warn(&last.run, &last.end, (n, candidates), services);
         let Attempt { run, end, preferences, trace } = last;
         let wanted = self.wanted();
         let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && similarities.mean_distance() > 0.0;
         Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+    }
+
+    /// The preference, in the user's units, at which the number of exemplars stays though the price falls, if it does not
+    /// at the price so far. Where singletons are many, each explains so little that the first price finds some of them
+    /// only; but once all are there, a further one gains far less than the last.
+    fn plateau(
+        &self,
+        task: &Task<'_>,
+        similarities: &Similarities,
+        last: &Attempt,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Option<f64>> {
+        let first = last.preferences[0];
+        let (mut exemplars, mut growth) = (last.end.solution.exemplars.clone(), f64::INFINITY);
+        for rung in 1..=RUNGS {
+            let preference = first / GAP.powi(rung);
+            let preferences = vec![preference; similarities.len()];
+            let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
+            let climb = Climb::new(&examples, &similarities.columns, None);
+            let Some(further) = climb.further(exemplars.clone())? else { break };
+            let times = further.len() as f64 / exemplars.len() as f64;
+            if further.len() == exemplars.len() {
+                return Ok((rung > 1).then_some(preference));
+            }
+            // Where ever more follow, there is no number at which they stay.
+            if times >= growth {
+                break;
+            }
+            (exemplars, growth) = (further, times);
+        }
+        Ok(None)
     }
 
     /// How many exemplars there shall be.

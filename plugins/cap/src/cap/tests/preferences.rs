@@ -1,5 +1,8 @@
 //! How many singletons there are.
 
+use compflow_api::Normalize;
+use compflow_kernels::testing::planted::{Planted, cri};
+
 use super::*;
 
 #[test]
@@ -122,6 +125,23 @@ fn by_default_any_scale_and_number_of_examples_has_its_classes() {
     // Most pairs are equal, and the median distance is 0.
     let values: Vec<f32> = [vec![0.0; 30], vec![5.0; 4], vec![9.0; 3]].concat();
     assert_eq!(found(&task(&values, 1, 2), Params::default()).clusters.len(), 3);
+}
+
+#[test]
+fn by_default_many_singletons_are_found_though_each_explains_little() {
+    let singletons = |found: &Clustering| found.clusters.iter().filter(|set| set.len() == 1).count();
+    let share = Preference::MedianPerExample(MedianPerExample { median_per_example: 0.02 });
+    for (k, degree, each) in [(40, 1, 5), (24, 2, 1)] {
+        let planted = Planted::new(Plain::Sum, (k, degree, 24), each, |_| 0.3, 3);
+        let task = planted.task(Normalize::None);
+        let auto = found(&task, Params::default());
+        assert!(singletons(&found(&task, Params { preference: share.clone(), ..Params::default() })) < k);
+        assert_eq!((singletons(&auto), cri(&auto.assignments, &planted.truth)), (k, 1.0));
+    }
+    // Where there are no clusters, a lower price only makes ever more of them.
+    let even = examples::uniform(120, 2, 4);
+    let first = found(&task(&even, 2, 2), Params { preference: share, ..Params::default() });
+    assert_eq!(singletons(&found(&task(&even, 2, 2), Params::default())), singletons(&first));
 }
 
 #[test]
