@@ -130,6 +130,7 @@ mod float_env;
 mod foreign;
 mod guard;
 mod loader;
+mod locale;
 mod params;
 mod partial;
 pub mod presets;

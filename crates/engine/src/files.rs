@@ -13,6 +13,8 @@ pub(crate) use self::staged::{Staged, UNFINISHED, sync_folder, write_new};
 
 pub(crate) mod pattern;
 mod staged;
+#[cfg(unix)]
+pub(crate) mod umask;
 
 /// BLAKE3 of a file's content, in hexadecimal.
 ///

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::*;
 use crate::float_env::with_default_floats;
 use crate::guard::catch;
+use crate::locale::with_c_locale;
 use crate::raw::{copy_problem, hand_error, lend, lossy, status_result, text};
 use crate::{Error, Kind, Level, Problem, Result, Services};
 
@@ -34,7 +35,7 @@ pub(super) fn call(services: &Services<'_>, function: impl FnOnce(*const RawHost
         input: on_input,
         create: on_create,
     };
-    let status = with_default_floats(|| function(&host));
+    let status = with_c_locale(|| with_default_floats(|| function(&host)));
     let problems = sink.problems.into_inner().unwrap_or_else(PoisonError::into_inner);
     if status == STATUS_CANCELLED && services.host.cancel().load(Ordering::Relaxed) == 0 {
         return Err(Error::new("stopped as if it had been cancelled, and nobody has cancelled it"));

@@ -83,6 +83,8 @@ pub(crate) fn write_new(
     path: &Path,
     write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
 ) -> io::Result<blake3::Hash> {
+    #[cfg(unix)]
+    super::umask::restore();
     Output::write_to(&File::create_new(path)?, true, write)
 }
 
@@ -106,6 +108,8 @@ impl Staged {
         write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
     ) -> io::Result<Self> {
         replaceable(path)?;
+        #[cfg(unix)]
+        super::umask::restore();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = Builder::new();
         let name = format!("{}.", path.file_name().unwrap_or_default().to_string_lossy());
@@ -122,7 +126,9 @@ impl Staged {
     /// # Errors
     /// If it cannot be renamed.
     pub(crate) fn commit(self) -> io::Result<()> {
-        self.temporary.persist(&self.path).map_err(|failed| failed.error)?;
+        std::fs::rename(&self.temporary, &self.path)?;
+        // The file has another name now, and is not to be removed.
+        let _ = self.temporary.keep();
         match self.path.parent() {
             Some(folder) if self.durable => sync_folder(folder),
             _ => Ok(()),

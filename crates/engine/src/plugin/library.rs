@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 /// # Errors
 /// Why it is not used, naming versions where they matter; the caller names the file.
 pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
+    #[cfg(unix)]
+    crate::files::umask::remember();
     // Constructors may change how the processor rounds, as those of a library built with -ffast-math do.
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.

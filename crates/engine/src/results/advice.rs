@@ -1,6 +1,6 @@
 //! What a good colleague would say about a run: each thing once, with what to do. Nothing here changes a result.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use compflow_api::{Embeddings, Flags, Level, Normalize, Sets, Unit, plural};
 
@@ -65,7 +65,7 @@ struct Group<'a> {
 
 fn groups<'a>(plan: &'a Plan, rows: &'a [Row]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for row in rows.iter().filter(|row| row.outcome.is_some() && !plan.data[row.cell.data].tunes) {
+    for row in rows.iter().filter(|row| row.brief.is_some() && !plan.data[row.cell.data].tunes) {
         let (data, label) = (&plan.data[row.cell.data], row.cell.label(plan));
         match groups.last_mut().filter(|last| last.label == label && std::ptr::eq(last.data, data)) {
             Some(last) => last.rows.push(row),
@@ -79,8 +79,8 @@ impl Group<'_> {
     fn advice(&self, plan: &Plan) -> Vec<(Cause, String)> {
         let mut advice = Vec::new();
         let trials = self.rows.len();
-        let outcomes = || self.rows.iter().filter_map(|row| Some((*row, row.outcome.as_ref()?)));
-        let unfinished = outcomes().filter(|(_, outcome)| !outcome.clustering.diagnostics.converged).count();
+        let briefs = || self.rows.iter().filter_map(|row| Some((*row, row.brief.as_ref()?)));
+        let unfinished = briefs().filter(|(_, brief)| !brief.converged).count();
         if unfinished * 2 > trials && trials > 1 {
             let text = format!(
                 "{unfinished} of {trials} trials did not converge: raise `max_iter`, or see what the method says of it"
@@ -92,14 +92,12 @@ impl Group<'_> {
             flags.contains(Flags::NEEDS_COMPOSER) || flags.contains(Flags::NEEDS_GRADIENTS)
         });
         let (mut most, mut unions, mut singletons) = (None::<(usize, usize)>, 0, 0);
-        for (row, outcome) in outcomes() {
+        for (row, brief) in briefs() {
             let n = row.cell.trial(plan).size();
-            let occurring: HashSet<&[u32]> = outcome.clustering.assignments.iter().collect();
-            let alone = occurring.iter().filter(|set| set.len() == 1).count();
-            unions += occurring.iter().filter(|set| set.len() > 1).count();
-            let members: HashSet<u32> = occurring.iter().flat_map(|set| set.iter().copied()).collect();
-            singletons = singletons.max(members.len());
-            let found = !outcome.clustering.exemplars.is_empty() && !asks_for_k(row.cell.setup(plan));
+            let alone = brief.occurring.alone as usize;
+            unions += brief.occurring.unions;
+            singletons = singletons.max(brief.occurring.members as usize);
+            let found = brief.has_exemplars && !asks_for_k(row.cell.setup(plan));
             if found && alone >= CLUSTERS_WORTH_A_WORD && alone * EXAMPLES_OF_A_CLUSTER > n {
                 most = Some(most.map_or((alone, n), |most| most.max((alone, n))));
             }
@@ -135,14 +133,8 @@ impl Group<'_> {
         let knows =
             self.rows.first().is_some_and(|row| row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH));
         let metric = plan.metrics.iter().find(|metric| CORRECTED.contains(&metric.name.as_str()))?;
-        let scores: Vec<f64> = self
-            .rows
-            .iter()
-            .filter_map(|row| {
-                let mut scores = row.outcome.as_ref()?.scores(&plan.setting, row.cell.trial(plan));
-                scores.find(|(name, _)| *name == metric.name).map(|(_, value)| *value)
-            })
-            .collect();
+        let scores: Vec<f64> =
+            self.rows.iter().filter_map(|row| row.brief.as_ref()?.score(plan, &metric.name)).collect();
         let mean = scores.iter().sum::<f64>() / scores.len() as f64;
         (!knows && metric.unit == Unit::Share && mean < ABOVE_NOTHING).then(|| {
             format!(

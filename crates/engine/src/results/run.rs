@@ -49,7 +49,7 @@ impl Finished {
 
     /// How many have an outcome.
     pub fn done(&self) -> usize {
-        self.rows.iter().filter(|row| row.outcome.is_some()).count()
+        self.rows.iter().filter(|row| row.brief.is_some()).count()
     }
 
     /// How many failed.
@@ -88,7 +88,7 @@ impl Plan {
         let Computed { rows, chosen, interrupted } = compute_all(&Arc::new(Shared {
             plan: self.clone(),
             factory: self.factory.watched_by(observer, cancel),
-            cache,
+            cache: cache.clone(),
             sampler: Sampler::start(),
             fresh: options.fresh,
             strict: options.strict,
@@ -100,7 +100,7 @@ impl Plan {
             advise(self, &rows, &chosen, &summary, observer.as_ref());
         }
         let next = Generation::begin(out).map_err(|error| unwritable(out, &error))?;
-        record.tables = tables::write(self, &rows, &summary, &next, out)?;
+        record.tables = tables::write(self, &cache, &rows, &summary, &next, out)?;
         commit(out, Ok(next), &record)?;
         drop(folder);
         Ok(Finished { rows, summary, interrupted })

@@ -37,17 +37,16 @@ pub(crate) fn summarize(plan: &Plan, rows: &[Row]) -> Vec<Summary> {
         for metric in &plan.metrics {
             let mut groups: Vec<Group<'_>> = Vec::new();
             for row in rows.iter().filter(|row| row.cell.data == data) {
-                let trial = row.cell.trial(plan);
-                let Some(outcome) = &row.outcome else { continue };
-                let score = outcome.scores(&plan.setting, trial).find(|(name, _)| *name == metric.name);
-                let Some((_, value)) = score else { continue };
+                let Some(value) = row.brief.as_ref().and_then(|brief| brief.score(plan, &metric.name)) else {
+                    continue;
+                };
                 let label = row.cell.label(plan);
                 if groups.last().is_none_or(|last| last.label != label) {
                     let oracle = row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH);
                     groups.push(Group { label, oracle, scores: Scores::new() });
                 }
                 if let Some(group) = groups.last_mut() {
-                    group.scores.insert(row.cell.trial, *value);
+                    group.scores.insert(row.cell.trial, value);
                 }
             }
             entries.extend(compare(&groups, &loaded.name, metric));

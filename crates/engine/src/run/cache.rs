@@ -93,6 +93,7 @@ pub(super) struct Listing {
 }
 
 /// A folder of finished cells.
+#[derive(Clone)]
 pub(crate) struct Cache {
     /// `None` if nothing is kept.
     folder: Option<PathBuf>,

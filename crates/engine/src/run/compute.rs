@@ -9,6 +9,7 @@ use compflow_api::{
     StreamTask,
 };
 
+use super::brief::Brief;
 use super::cache::Cache;
 use super::canonical::canonical;
 use super::distances::distances;
@@ -87,13 +88,17 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     changed |= added;
     // What was computed beside a component that writes to what it is lent is not kept.
     let trusted = !cell.trial(plan).damaged.load(Ordering::Relaxed);
-    if changed
-        && trusted
-        && let Err(error) = cache.store(&key, &outcome)
-    {
-        // The result is still in memory and goes into the tables; only a second run has to compute it again.
-        observer.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {}", plain(&error)));
-    }
+    let stored = match trusted {
+        _ if !changed => true,
+        true => cache
+            .store(&key, &outcome)
+            .inspect_err(|error| {
+                // The result stays in memory and goes into the tables; only a second run has to compute it again.
+                observer.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {}", plain(error)));
+            })
+            .is_ok(),
+        false => false,
+    };
     match failed {
         Some(Error::Cancelled) => return row,
         Some(error) => {
@@ -109,7 +114,8 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
         observer.error(&about, &text);
         row.error = Some(text);
     }
-    row.outcome = Some(outcome);
+    row.brief = Some(Brief::of(plan, cell, &outcome));
+    row.unkept = (!stored).then(|| Box::new(outcome));
     row
 }
 

@@ -42,9 +42,9 @@ impl Estimate {
         if let Some(left) = self.left.get_mut(&group) {
             *left = left.saturating_sub(1);
         }
-        if let Some(outcome) = &row.outcome {
+        if let Some(brief) = &row.brief {
             let times = self.took.entry(group).or_default();
-            times.seconds += outcome.seconds;
+            times.seconds += brief.seconds;
             times.cells += 1;
         }
     }
@@ -74,15 +74,15 @@ fn group(cell: Cell) -> Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Outcome;
+    use crate::run::brief::Brief;
 
     fn cell(data: usize, clusterer: usize, trial: usize) -> Cell {
         Cell { data, trial, clusterer, variant: 0, option: 0, settled: false }
     }
 
     fn ended(estimate: &mut Estimate, cell: Cell, seconds: f64) {
-        let outcome = Some(Outcome { seconds, ..Outcome::default() });
-        estimate.ended(&Row { outcome, ..Row::unfinished(cell) });
+        let brief = Some(Brief { seconds, ..Brief::default() });
+        estimate.ended(&Row { brief, ..Row::unfinished(cell) });
     }
 
     #[test]

@@ -85,9 +85,9 @@ impl Counter {
     }
 }
 
-/// Keeps all rows.
+/// Puts rows where they belong.
 struct Collected<'a> {
-    rows: Vec<Row>,
+    rows: &'a mut [Row],
     counter: &'a mut Counter,
 }
 
@@ -107,13 +107,14 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     let progress = factory.observer.count(Counted::Cells, total);
     let mut counter =
         Counter { progress, done: 0, total: total as u64, estimate: Estimate::default(), jobs: plan.jobs };
-    let mut rows = collect(shared, tuning, &mut counter);
+    let mut rows = Vec::with_capacity(total);
+    collect(shared, tuning, &mut rows, &mut counter);
     let mut chosen = Chosen::new();
     if !cancel.requested() {
         chosen = settle(plan, &rows);
         announce(plan, &chosen, &*factory.observer);
     }
-    rows.extend(collect(shared, test_cells(plan, &chosen), &mut counter));
+    collect(shared, test_cells(plan, &chosen), &mut rows, &mut counter);
     if !cancel.requested() {
         let unsettled = unsettled(plan, &chosen, &rows);
         let mut reported = BTreeSet::new();
@@ -131,23 +132,22 @@ pub(crate) fn compute_all(shared: &Arc<Shared>) -> Computed {
     Computed { rows, chosen, interrupted: cancel.requested() }
 }
 
-/// Runs cells and returns their rows in the order of the cells.
-fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec<Row> {
+/// Runs cells and adds their rows in the order of the cells.
+fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, rows: &mut Vec<Row>, counter: &mut Counter) {
     let Shared { plan, factory, cache, strict, .. } = &**shared;
     counter.estimate.expect(&cells);
-    let rows = cells.iter().copied().map(Row::unfinished).collect();
-    let mut collected = Collected { rows, counter };
-    execute(shared, cells, &mut collected);
-    let mut rows = collected.rows;
+    let first = rows.len();
+    rows.extend(cells.iter().copied().map(Row::unfinished));
+    let rows = &mut rows[first..];
+    execute(shared, cells, &mut Collected { rows, counter });
     if factory.cancel.requested() {
         // The tables of a run that was stopped still have what earlier runs have kept.
-        for row in rows.iter_mut().filter(|row| row.outcome.is_none() && row.error.is_none()) {
+        for row in rows.iter_mut().filter(|row| row.brief.is_none() && row.error.is_none()) {
             if let Some(known) = recall(plan, cache, row.cell, *strict) {
                 *row = known;
             }
         }
     }
-    rows
 }
 
 /// What becomes of a cell in this process. A panic of our own is an error like another.

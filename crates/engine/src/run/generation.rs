@@ -35,6 +35,8 @@ impl Generation {
     /// Begins one in a results folder.
     pub(crate) fn begin(results: &Path) -> io::Result<Self> {
         settle(results)?;
+        #[cfg(unix)]
+        crate::files::umask::restore();
         let mut builder = tempfile::Builder::new();
         builder.prefix(UNCOMMITTED);
         #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 mod across;
 mod agreement;
+pub(crate) mod brief;
 pub(crate) mod cache;
 pub(crate) mod canonical;
 mod compute;

@@ -127,7 +127,7 @@ struct Followed {
 impl Watch for Followed {
     fn ended(&mut self, _at: usize, row: Row) {
         let beat = &mut self.heart.beat;
-        match (&row.error, &row.outcome) {
+        match (&row.error, &row.brief) {
             (Some(_), _) => beat.failed += 1,
             (None, Some(_)) if row.kept => beat.kept += 1,
             (None, Some(_)) => beat.computed += 1,
@@ -215,9 +215,7 @@ impl Plan {
         }
         let (cells, mut rows) = (tuning.len(), Vec::new());
         for cell in tuning {
-            // Only the scores are wanted.
-            let row = recall_ended(self, cache, cell, options.strict);
-            rows.extend(row.map(Row::without_clustering));
+            rows.extend(recall_ended(self, cache, cell, options.strict));
         }
         match (cells - rows.len(), options.phase) {
             (0, _) => Ok(Some(settle(self, &rows))),

@@ -104,7 +104,9 @@ impl Plan {
     }
 
     fn memory_of(&self, cell: Cell, n: usize) -> Option<u64> {
-        let instance = cell.setup(self).recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
+        let recipe = &cell.setup(self).recipe;
+        let _calling = self.factory.calling("planning", recipe.kind, &recipe.name);
+        let instance = recipe.make(&self.factory).and_then(ForeignClusterer::try_from);
         let dim = self.data[cell.data].dataset.dim;
         let shape = Shape { rows: n, dim, degree: self.setting.degree };
         let services = Services { threads: self.setting.threads, memory: self.setting.memory, ..Services::none() };

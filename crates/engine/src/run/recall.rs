@@ -1,5 +1,6 @@
 //! What the folder knows about cells, without computing any.
 
+use super::brief::Brief;
 use super::cache::Cache;
 use super::row::Row;
 use super::selection::kept;
@@ -17,7 +18,8 @@ pub(super) fn recall(plan: &Plan, cache: &Cache, cell: Cell, strict: bool) -> Op
     if error.is_some() {
         outcome.scores.clear();
     }
-    Some(Row { outcome: Some(outcome), selection, error, kept: true, ..Row::unfinished(cell) })
+    let brief = Some(Brief::of(plan, cell, &outcome));
+    Some(Row { brief, selection, error, kept: true, ..Row::unfinished(cell) })
 }
 
 /// Likewise, but also that of a cell that was tried and failed.
@@ -37,7 +39,7 @@ pub(super) fn identity(plan: &Plan, cell: Cell) -> String {
 pub(super) fn note_failure(plan: &Plan, cache: &Cache, cell: Cell, row: &Row) {
     match &row.error {
         Some(error) => cache.note_failure(&identity(plan, cell), &cell.about(plan), error),
-        None if row.outcome.is_some() => cache.forget_failure(&identity(plan, cell)),
+        None if row.brief.is_some() => cache.forget_failure(&identity(plan, cell)),
         None => {}
     }
 }

@@ -2,16 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::brief::Brief;
 use super::outcome::Outcome;
 use super::selection::Selection;
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 
-/// What became of a cell.
+/// What became of a cell. Whatever it found, a row is small: there may be a million of them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,
-    pub(crate) outcome: Option<Outcome>,
+    /// What it came to, if it did.
+    pub(crate) brief: Option<Brief>,
+    /// All that it found, if that could not be kept; what is kept is read back when it is wanted.
+    pub(crate) unkept: Option<Box<Outcome>>,
     /// How its parameters were selected, if they had to be and could.
     pub(crate) selection: Option<Selection>,
     /// Why it failed; both `None` means interrupted.
@@ -27,16 +31,8 @@ impl Row {
         settled.then(|| self.cell.setup(plan).params.as_str())
     }
 
-    /// Only what it came to: a thousand of them are small.
-    pub(super) fn without_clustering(mut self) -> Self {
-        if let Some(outcome) = &mut self.outcome {
-            (outcome.clustering, outcome.distances) = Default::default();
-        }
-        self
-    }
-
     /// Of a cell that nothing is known of yet.
     pub(crate) fn unfinished(cell: Cell) -> Self {
-        Self { cell, outcome: None, selection: None, error: None, kept: false }
+        Self { cell, brief: None, unkept: None, selection: None, error: None, kept: false }
     }
 }

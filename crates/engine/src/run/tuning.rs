@@ -13,13 +13,8 @@ pub(crate) fn settle(plan: &Plan, rows: &[Row]) -> Chosen {
     let Some(tune) = &plan.tune else { return Chosen::new() };
     let mut scores: BTreeMap<(usize, usize), Vec<Option<f64>>> = BTreeMap::new();
     for row in rows {
-        let trial = row.cell.trial(plan);
-        let score = row.outcome.as_ref().filter(|_| row.error.is_none()).and_then(|outcome| {
-            outcome
-                .scores(&plan.setting, trial)
-                .find(|(name, _)| *name == tune.metric.name)
-                .map(|(_, value)| *value)
-        });
+        let brief = row.brief.as_ref().filter(|_| row.error.is_none());
+        let score = brief.and_then(|brief| brief.score(plan, &tune.metric.name));
         scores.entry((row.cell.clusterer, row.cell.variant)).or_default().push(score);
     }
     let mut best: BTreeMap<usize, (f64, usize)> = BTreeMap::new();

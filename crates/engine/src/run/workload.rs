@@ -40,8 +40,7 @@ impl Plan {
     pub fn workloads(&self, out: &Path) -> Result<Vec<Workload>> {
         make(out, &self.name)?;
         let (cache, tuning) = (Cache::peek(out), tuning_cells(self));
-        let rows: Option<Vec<Row>> =
-            tuning.iter().map(|cell| recall(self, &cache, *cell, false).map(Row::without_clustering)).collect();
+        let rows: Option<Vec<Row>> = tuning.iter().map(|cell| recall(self, &cache, *cell, false)).collect();
         let chosen = rows.map(|rows| settle(self, &rows));
         self.tell_others(out, chosen.as_ref())?;
         let tested = test_cells(self, chosen.as_ref().unwrap_or(&assume_first(self)));

@@ -184,7 +184,10 @@ fn prepare(
         memory: args.memory,
     };
     let here = std::env::current_dir();
-    let plan = pipeline.plan(&registry, &resources, observer, cancel);
+    let plan = || pipeline.plan(&registry, &resources, observer, cancel);
+    #[cfg(unix)]
+    let plan = || crash::while_planning(plan);
+    let plan = plan();
     // A component may have gone elsewhere while it was made, and the results folder is relative to where the user is.
     let _ = here.map(std::env::set_current_dir);
     plan

@@ -3,7 +3,7 @@
 //! A handler of a signal may do next to nothing, so what it would say is written down before every call.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use compflow_engine::plugin::library;
 
@@ -40,6 +40,25 @@ static ORDER: AtomicU64 = AtomicU64::new(1);
 pub(crate) fn name_culprits() {
     library::on_crash(crashed);
     library::on_exit(exited);
+}
+
+/// Whether nothing has begun yet that could be lost.
+static PLANNING: AtomicBool = AtomicBool::new(false);
+
+/// Makes a plan. A component that ends the process meanwhile is an error of the request like any other: exit code 2.
+pub(crate) fn while_planning<R>(plan: impl FnOnce() -> R) -> R {
+    PLANNING.store(true, Ordering::Relaxed);
+    let planned = plan();
+    PLANNING.store(false, Ordering::Relaxed);
+    planned
+}
+
+/// Ends the process if there is a plan being made.
+fn refuse() {
+    if PLANNING.load(Ordering::Relaxed) {
+        say(b"nothing was computed; leave the component out, or ask whoever made it\n");
+        signal_hook::low_level::exit(2);
+    }
 }
 
 /// Writes down that a component is called, until what is returned is dropped.
@@ -117,6 +136,7 @@ extern "C" fn crashed(signal: c_int) {
     say(signal_hook::low_level::signal_name(signal).unwrap_or("a signal").as_bytes());
     say(b" in ");
     name();
+    refuse();
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
@@ -124,5 +144,6 @@ extern "C" fn crashed(signal: c_int) {
 extern "C" fn exited() {
     say(b"\nerror: the process was ended by exit() in ");
     name();
+    refuse();
     signal_hook::low_level::exit(1);
 }

@@ -247,7 +247,7 @@ fn in_one_process_a_crash_names_library_component_and_cell() {
         ("segfault", "error: crashed by SIGSEGV in clusterer `faulty` of ", None),
         ("overflow", "error: crashed by SIGSEGV in clusterer `faulty` of ", None),
         ("exit", "error: the process was ended by exit() in clusterer `faulty` of ", Some(1)),
-        ("abort_in_create", "error: crashed by SIGABRT in clusterer `faulty` of ", None),
+        ("abort_in_create", "error: crashed by SIGABRT in clusterer `faulty` of ", Some(2)),
     ] {
         let folder = with_fault(fault);
         let args =
@@ -256,6 +256,7 @@ fn in_one_process_a_crash_names_library_component_and_cell() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), code, "{fault}: {stderr}");
         assert!(stderr.contains(how), "{fault}: {stderr}");
+        // Where nothing has begun, it is a request that cannot be met.
         let during = if fault == "abort_in_create" { "its creation" } else { "made trial 0 bad" };
         assert!(stderr.contains(&format!("libcompflow_faulty.so, during {during}\n")), "{fault}: {stderr}");
     }

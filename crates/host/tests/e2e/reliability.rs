@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::common::{Folder, SMALL, build_folder, repository};
+use crate::silently_wrong::add_wrong;
 
 const TABLES: [&str; 4] = ["metrics", "summary", "assignments", "clusters"];
 
@@ -197,4 +198,40 @@ fn flipped_bits() {
         tally.survived.fetch_add(1, Ordering::Relaxed);
     }
     tally.row("flipped bits in a results folder, found by `verify`");
+}
+
+/// Components that say all went well, in the same process and in another: afterwards what others found is what they find without them.
+#[test]
+fn components_that_do_what_they_must_not() {
+    let undisturbed = Folder::new();
+    undisturbed.write("p.toml", SMALL);
+    let args = ["--plugins", "wrong", "run", "p.toml", "--out", "out", "--jobs", "1", "--format", "csv"];
+    add_wrong(&undisturbed);
+    let (expected, _) = undisturbed.run(&args, 0);
+    let clusterer = |mode: &str| {
+        format!("{SMALL}\n[[clusterer]]\nname = \"bad\"\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n")
+    };
+    let evaluator =
+        |mode: &str| format!("{SMALL}\n[[evaluator]]\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n");
+    let composer = format!("{SMALL}\n[composer]\nuse = \"wrong\"\n\n[[clusterer]]\nuse = \"cap\"\n");
+    let failing =
+        ["cancel", "complain", "wide", "twins", "hungry", "shout", "overwrite"].map(|mode| (clusterer(mode), 1));
+    let harmless = ["round", "settle", "none"].map(|mode| (clusterer(mode), 0));
+    let scoring = ["overwrite", "cancel", "beyond"].map(|mode| (evaluator(mode), 1));
+    let composing = [(composer, 1)];
+    let tally = Tally::default();
+    for (text, code) in failing.into_iter().chain(harmless).chain(scoring).chain(composing) {
+        for isolate in ["isolate=true", "isolate=false"] {
+            tally.tried.fetch_add(1, Ordering::Relaxed);
+            let folder = Folder::new();
+            add_wrong(&folder);
+            folder.write("p.toml", &text);
+            folder.run(&[&args[..], &["--set", isolate, "--memory", "1GB"]].concat(), code);
+            folder.write("p.toml", SMALL);
+            assert_eq!(folder.run(&args, 0).0, expected, "{isolate}: {text}");
+            folder.run(&["verify", "out"], 0);
+            tally.survived.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    tally.row("components that do what they must not, and say that all went well");
 }

@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
 use crate::common::{Folder, SMALL, finished};
 
 const TABLES: [&str; 5] = ["runs", "metrics", "summary", "assignments", "clusters"];
@@ -52,6 +54,28 @@ fn a_second_run_computes_nothing_even_if_a_table_is_gone() {
     folder.run(&["run", "small.toml", "--out", "out", "--fresh"], 0);
     assert!(read(&folder, "out", "runs") != before[0], "--fresh computes again");
     assert!(read(&folder, "out", "clusters") == before[4], "and finds the same");
+}
+
+/// Tables of many cells are written in several row groups, from cells that are read back.
+#[test]
+fn large_tables_are_the_same_however_their_cells_came() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    let run = |out: &str, more: &[&str]| {
+        let grid = "clusterer.KM.max_iter={ grid = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }";
+        let many = ["--set", "data.made.trials=120", "--set", grid];
+        folder.run(&[&["run", "small.toml", "--out", out][..], &many, more].concat(), 0);
+    };
+    run("whole", &["--jobs", "1"]);
+    run("several", &["--jobs", "2", "--part", "2/3"]);
+    run("several", &["--jobs", "2", "--threads", "2"]);
+    for table in &TABLES[1..] {
+        assert!(read(&folder, "whole", table) == read(&folder, "several", table), "{table} differs");
+    }
+    let table = std::fs::File::open(folder.path("whole/assignments.parquet")).unwrap();
+    let table = ParquetRecordBatchReaderBuilder::try_new(table).unwrap();
+    assert!(table.metadata().num_row_groups() > 1, "{} row groups", table.metadata().num_row_groups());
+    assert_eq!(table.metadata().file_metadata().num_rows(), 1200 * 45);
 }
 
 #[test]

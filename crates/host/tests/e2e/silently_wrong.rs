@@ -1,5 +1,6 @@
 //! What would give a wrong or missing result without a word: every one is an error, and nothing wrong is kept.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -24,7 +25,7 @@ fn add_library(folder: &Folder, name: &str, source: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn add_wrong(folder: &Folder) {
+pub(crate) fn add_wrong(folder: &Folder) {
     add_library(folder, "wrong", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"));
 }
 
@@ -210,6 +211,21 @@ fn how_a_library_rounds_is_its_own_affair() {
             .collect::<Vec<_>>()
     };
     assert_eq!(values(&alone), values(&beside));
+}
+
+#[test]
+fn locale_and_umask_of_a_library_are_its_own_affair() {
+    let folder = with_clusterer("settle");
+    let look = "\n[[clusterer]]\nname = \"look\"\nuse = \"wrong\"\nparams = { mode = \"look\" }\n";
+    let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    folder.write("p.toml", &(text + look));
+    run(&folder, &["--set", "isolate=false"], 0);
+    assert_eq!(failed(&folder), []);
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    let cell = std::fs::read_dir(folder.path("out/cells")).unwrap().next().unwrap().unwrap().file_name();
+    for name in [&format!("out/cells/{}", cell.to_str().unwrap()), "out/runs.parquet", "out/run.json"] {
+        assert_eq!(mode(name), mode("p.toml"), "{name}");
+    }
 }
 
 #[test]

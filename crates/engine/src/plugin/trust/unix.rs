@@ -12,6 +12,9 @@ const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 /// Entries of a folder with this bit are renamed and removed by their owners only.
 const STICKY: u32 = 0o1000;
+/// Where Linux has access lists.
+#[cfg(target_os = "linux")]
+const ACCESS_LIST: &str = "system.posix_acl_access";
 /// As many links as Linux itself follows.
 const MOST_LINKS: usize = 40;
 
@@ -88,6 +91,9 @@ impl Trusted {
         if found.mode() & OTHERS_WRITE != 0 {
             return Some(format!("anyone may write to {path_text}; chmod o-w {path_text}"));
         }
+        if found.mode() & GROUP_WRITES != 0 && has_access_list(path) {
+            return Some(format!("an access list says who may write to {path_text}; setfacl -b {path_text}"));
+        }
         if found.mode() & GROUP_WRITES != 0 && !self.groups.contains(&found.gid()) {
             let accounts = Accounts::read();
             if !accounts.only(found.gid(), &self.users) {
@@ -112,6 +118,19 @@ impl Trusted {
             )
         })
     }
+}
+
+/// Whether more people than the owner, the group and others have rights to something. What they may do at most is shown as the
+/// rights of the group.
+#[cfg(target_os = "linux")]
+fn has_access_list(path: &Path) -> bool {
+    rustix::fs::lgetxattr_query(path, ACCESS_LIST).is_ok()
+}
+
+/// Elsewhere they are not looked at.
+#[cfg(not(target_os = "linux"))]
+fn has_access_list(_path: &Path) -> bool {
+    false
 }
 
 /// The names in a path, the last first.
@@ -288,6 +307,38 @@ mod tests {
         assert_eq!([0, 1000, 51, 52].map(fine), [true; 4], "nobody but her and root");
         assert_eq!([50, 100, 53, 7777].map(fine), [false; 4], "bob, bob, somebody unknown, an unknown group");
         assert_eq!(accounts.group(50), "team");
+    }
+
+    /// As `setfacl -m u:12345:rwx` writes it: version, then tag, rights and number of every entry.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn whoever_an_access_list_names_may_not_write() {
+        let list = |rights: u16| {
+            let unnamed = u32::MAX;
+            let entries: [(u16, u16, u32); 5] = [
+                (1, 7, unnamed),
+                (2, rights, 12_345),
+                (4, 5, unnamed),
+                (0x10, rights | 5, unnamed),
+                (0x20, 5, unnamed),
+            ];
+            let entry = |(tag, rights, id): (u16, u16, u32)| {
+                [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+            };
+            [&2u32.to_le_bytes()[..], &entries.map(entry).concat()].concat()
+        };
+        for path in ["a", "a/b", "a/b/lib.so"] {
+            let place = Place::new();
+            let set = |rights: u16| {
+                rustix::fs::setxattr(place.path(path), ACCESS_LIST, &list(rights), rustix::fs::XattrFlags::empty())
+            };
+            // A file system without them has no such danger.
+            let Ok(()) = set(5) else { return };
+            assert_eq!(place.said("a/b/lib.so"), "", "they may read");
+            set(7).unwrap();
+            let said = place.said("a/b/lib.so");
+            assert_eq!(said, format!("an access list says who may write to {path}; setfacl -b {path}"));
+        }
     }
 
     #[test]

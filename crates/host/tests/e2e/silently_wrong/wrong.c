@@ -3,6 +3,9 @@
 #include "compflow_util.h"
 
 #include <fenv.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/stat.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -81,6 +84,11 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
     fesetround(FE_TOWARDZERO);
     fast_math();
   }
+  if (is(instance, "settle")) { /* for everybody else as well */
+    setlocale(LC_ALL, "C.UTF-8");
+    umask(0);
+  }
+  if (is(instance, "look") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0) return compflow_fail(host, "somebody has set a locale");
   uint64_t n = task->rows;
   uint32_t wide[] = {0, 1, 2}, *zeros = calloc(n, sizeof *zeros);
   uint64_t *begins = calloc(n + 1, sizeof *begins), ends[] = {0, 1};
