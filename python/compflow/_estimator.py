@@ -230,6 +230,8 @@ class Clusterer(Estimator):
         """The pipeline without its data."""
         if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
             raise ValueError(f"`degree` must be a whole number at least 1, found {self.degree!r}")
+        if self.threads is not None and not (isinstance(self.threads, (int, np.integer)) and self.threads >= 1):
+            raise ValueError(f"`threads` must be None or a whole number at least 1, found {self.threads!r}")
         if self.normalize not in ("l2", "none", None):
             raise ValueError(f"`normalize` must be 'l2' or None, found {self.normalize!r}")
         pipeline = {
@@ -248,6 +250,8 @@ class Clusterer(Estimator):
         params = {}
         for name, (theirs, default) in self._params.items():
             value = plain(getattr(self, name))
+            if isinstance(value, float) and not np.isfinite(value):
+                raise ValueError(f"`{name}` must be finite, found {value}")
             if value is not None and not (type(value) is type(default) and value == default):
                 params[theirs] = value
         if self._singletons_as and self.n_singletons is not None:

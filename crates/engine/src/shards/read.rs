@@ -1,7 +1,7 @@
 //! Reading the examples of a shard.
 
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use compflow_api::{BATCH_ROWS, Batch, Embeddings, ForeignLoader, Kind, Sets};
@@ -82,15 +82,18 @@ impl Reader<'_> {
         shard: &Shard,
         dim: usize,
         names: &[String],
-        mut each: impl FnMut(Read) -> Result<()>,
+        mut each: impl FnMut(&Read) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Read>(2);
+            // What was worked on is filled again: memory that is new takes the system longer than copying.
+            let (used, emptied) = channel::<Read>();
             let reader = scope.spawn(move || {
-                let begun = |first: u64| Read {
-                    first,
-                    values: Vec::with_capacity(BATCH_ROWS.min(shard.rows() as usize) * dim),
-                    ..Read::default()
+                let begun = |first: u64| {
+                    let mut values = emptied.try_recv().map_or_else(|_| Vec::new(), |used| used.values);
+                    values.clear();
+                    values.reserve_exact(BATCH_ROWS.min(shard.rows() as usize) * dim);
+                    Read { first, values, ..Read::default() }
                 };
                 let (mut read, mut width) = (begun(shard.first), Width { dim });
                 self.each_piece(shard, &["embedding", "weight", "seed"], &mut |found| {
@@ -123,11 +126,13 @@ impl Reader<'_> {
             });
             let mut taken = Ok(());
             for batch in receiver {
-                taken = if self.factory.cancel.requested() { Err(Error::Interrupted) } else { each(batch) };
+                taken = if self.factory.cancel.requested() { Err(Error::Interrupted) } else { each(&batch) };
                 if taken.is_err() {
                     // Leaving the loop drops the receiver, which ends the reader.
                     break;
                 }
+                // The reader may have ended, and needs none.
+                let _ = used.send(batch);
             }
             let read = reader.join().unwrap_or_else(|_| Err(Error::data("reading panicked")));
             taken.and(read)
