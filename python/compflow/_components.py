@@ -210,7 +210,7 @@ ATTRIBUTES = {
     "label_sets_": "The set of every label.",
     "memberships_": "Examples by singletons, 0 or 1, sparse.",
     "clusters_": "A table of the clusters.",
-    "singletons_": "A vector for each singleton, before normalisation, if the method has them.",
+    "singletons_": "A vector for each singleton: before normalisation, or a centroid if the method composes nothing.",
     "distances_": "How far every example is from its cluster.",
     "converged_": "Whether it converged.",
     "n_iter_": "Iterations done.",

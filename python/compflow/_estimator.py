@@ -143,10 +143,24 @@ class Clusterer(Estimator):
         self._read(fitted, listener)
         return self
 
-    def fit_shards(self, paths, map=None, *, column="embedding", id=None, loader=None, shards=None):
+    def fit_shards(
+        self,
+        paths,
+        map=None,
+        *,
+        column="embedding",
+        id=None,
+        sample_weight=None,
+        seeds=None,
+        split=None,
+        loader=None,
+        shards=None,
+    ):
         """Finds clusters in files of any size, which are never read into memory as a whole.
 
-        `paths` are files or patterns, read as if they were one; `column` has the embeddings. Every pass over them is one call of
+        `paths` are files or patterns, read as if they were one; `column` has the embeddings, or is a pattern such as `d*` for a
+        column each. `id`, `sample_weight` and `seeds` name columns, too; `split` stands between the names in a text of seeds. Every
+        pass over the files is one call of
         `map(function, shards)`: that of a Dask client, of an executor of `concurrent.futures`, of joblib, mpi4py or Ray, or Python's
         own. The model is the same bit by bit, whoever does the work, and that of a run with `stream = true`. `labels_` and `sets_`
         are not known afterwards: `assign_shards` writes them to files. For `CKM` and `CGM`.
@@ -155,8 +169,9 @@ class Clusterer(Estimator):
 
         listener = Listener(f"{self._component}", bool(self.verbose))
         try:
+            columns = {"embedding": column, "id": id, "weight": sample_weight, "known": seeds, "split": split}
             model = _shards.fit(
-                self, DATA, paths, map, column=column, id=id, loader=loader, shards=shards, listener=listener
+                self, DATA, paths, map, columns=columns, loader=loader, shards=shards, listener=listener
             )
         except Exception as error:
             raise_from_composer(error, None)
@@ -165,7 +180,9 @@ class Clusterer(Estimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
         self._fit = _shards.ShardFit(model, self.threads)
-        self._read_model(_engine.shard_facts(model), listener, 4)
+        facts = _engine.shard_facts(model)
+        self.names_ = facts["names"]
+        self._read_model(facts, listener, 4)
         return self
 
     def assign_shards(self, paths, out, map=None, *, shards=None) -> list[Path]:
@@ -213,6 +230,8 @@ class Clusterer(Estimator):
         """The pipeline without its data."""
         if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
             raise ValueError(f"`degree` must be a whole number at least 1, found {self.degree!r}")
+        if self.threads is not None and not (isinstance(self.threads, (int, np.integer)) and self.threads >= 1):
+            raise ValueError(f"`threads` must be None or a whole number at least 1, found {self.threads!r}")
         if self.normalize not in ("l2", "none", None):
             raise ValueError(f"`normalize` must be 'l2' or None, found {self.normalize!r}")
         pipeline = {
@@ -231,6 +250,8 @@ class Clusterer(Estimator):
         params = {}
         for name, (theirs, default) in self._params.items():
             value = plain(getattr(self, name))
+            if isinstance(value, float) and not np.isfinite(value):
+                raise ValueError(f"`{name}` must be finite, found {value}")
             if value is not None and not (type(value) is type(default) and value == default):
                 params[theirs] = value
         if self._singletons_as and self.n_singletons is not None:

@@ -19,14 +19,22 @@ def matrix(X, who: str = "compflow") -> np.ndarray:
     if _sets.is_sparse(X):
         text = "Sparse data was passed for X, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
         raise TypeError(text)
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        row = np.argwhere(np.ma.getmaskarray(X))[0].tolist()
+        raise ValueError(f"Input X has masked values, the first at {tuple(row)}: fill them in, or leave their rows out.")
     if hasattr(X, "iloc") and hasattr(X, "to_numpy"):
         X = X.to_numpy()
     given = np.asarray(X)
     if np.iscomplexobj(given):
         raise ValueError(f"Complex data not supported\n{given}\n")
+    if given.dtype.kind in "mMV":
+        raise TypeError(f"Input X holds {given.dtype}, which are no numbers.")
     if given.dtype.kind not in "fiub":
         # Objects may be numbers; what is none says so itself.
-        given = given.astype(np.float64)
+        try:
+            given = given.astype(np.float64)
+        except OverflowError:
+            raise ValueError("Input X contains a whole number too large for dtype('float32').") from None
     if given.ndim != 2:
         if given.ndim == 0:
             raise ValueError(f"Expected 2D array, got scalar array instead:\narray={given}.")

@@ -16,9 +16,6 @@ from pathlib import Path
 
 from . import _composers, _engine, _folders  # noqa: F401  (a worker may import nothing else)
 
-#: Names of files end so, and this reads them.
-LOADERS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".npy": "npy"}
-
 
 def add_up(job: bytes, state: bytes, dim: int, threads: int, shard: bytes) -> bytes:
     """What a shard adds up to; done wherever `map` has it done."""
@@ -52,13 +49,16 @@ def files_of(paths) -> list[str]:
 
 def loader_of(files: list[str]) -> str:
     """What reads these files."""
-    loaders = {LOADERS.get(Path(file).suffix.lower()) for file in files}
-    if len(loaders) != 1 or None in loaders:
-        raise ValueError(f"expected .parquet, .arrow or .npy files, all of one kind; found {Path(files[0]).name}; `loader` names another")
-    return loaders.pop()
+    (first, endings), name = _engine.shard_loader(files[0]), Path(files[0]).name
+    if first is None:
+        raise ValueError(f"{name}: expected a {endings} file; `loader` names what reads others")
+    for file in files:
+        if _engine.shard_loader(file)[0] != first:
+            raise ValueError(f"{name} and {Path(file).name} are files of different kinds")
+    return first
 
 
-def job_of(estimator, data: str, files: list[str], column: str, id: str | None, loader) -> bytes:
+def job_of(estimator, data: str, files: list[str], loader, columns: dict) -> bytes:
     """What is to be done, as everybody is told it."""
     composer, held = _composers.described(getattr(estimator, "composer", None) if estimator.degree > 1 else None)
     if held is not None:
@@ -73,9 +73,8 @@ def job_of(estimator, data: str, files: list[str], column: str, id: str | None, 
         "degree": settings["degree"],
         "seed": _engine.shard_seed(settings["seed"], data, used["use"]),
         "loader": read if isinstance(read, dict) else {"name": read, "params": {}},
-        "embedding": column,
-        "id": id,
         "folder": os.getcwd(),
+        **columns,
     }
     return json.dumps(job).encode()
 
@@ -105,10 +104,10 @@ class ShardFit:
         return {"model": self.model, "threads": self.threads, "_assigner": None}
 
 
-def fit(estimator, data: str, paths, map, *, column, id, loader, shards, listener) -> bytes:
+def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) -> bytes:
     """Clusters the examples of files; returns the model."""
     files = files_of(paths)
-    job = job_of(estimator, data, files, column, id, loader)
+    job = job_of(estimator, data, files, loader, columns)
     threads = estimator.threads or 1
     layout = _engine.shard_layout(job, files, shards or max(len(files), 4 * (os.cpu_count() or 1)))
     _, dim, pieces = layout

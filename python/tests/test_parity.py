@@ -64,6 +64,10 @@ def test_a_fit_finds_what_the_command_finds(name, omniglot, run):
         assert model.distances_.tobytes() == distances.astype(np.float32).tobytes()
     else:
         assert np.isnan(distances).all()
+    assert model.singletons_.shape == (model.n_singletons_, X.shape[1])
+    if name in ("cap", "ap"):
+        rows = {members[0]: at[0] for members, at in zip(*(model.clusters_.to_dict()[of] for of in ("clusters", "exemplars"))) if len(members) == 1}
+        assert rows and all((model.singletons_[number] == X[row]).all() for number, row in rows.items())
     theirs = polars.DataFrame(run.clusters).filter(of).select("clusters", "size", "exemplars", "centroid").to_dicts()
     ours = model.clusters_.to_dict()
     ours = [dict(zip(ours, row)) for row in zip(*ours.values())]

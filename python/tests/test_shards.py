@@ -22,11 +22,13 @@ def files(tmp_path_factory):
     parts = 3 * np.eye(3, DIM, dtype=np.float32)
     pairs = rng.integers(0, 3, (ROWS, 2))
     X = np.maximum(parts[pairs[:, 0]], parts[pairs[:, 1]]) + rng.normal(0, 0.3, (ROWS, DIM)).astype(np.float32)
-    paths = []
-    for at, part in enumerate(np.split(X, [40_000, 110_000])):
-        lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(part.ravel(), pyarrow.float32()), DIM)
+    known = [sorted({"cab"[member] for member in pair}) if at % 499 == 0 else None for at, pair in enumerate(pairs)]
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(X.ravel(), pyarrow.float32()), DIM)
+    table = pyarrow.table({"embedding": lists, "weight": np.arange(ROWS) % 3, "known": known})
+    paths, ends = [], [0, 40_000, 110_000, ROWS]
+    for at, (first, end) in enumerate(zip(ends, ends[1:])):
         paths.append(folder / f"part-{at}.parquet")
-        parquet.write_table(pyarrow.table({"embedding": lists}), paths[-1], row_group_size=25_000)
+        parquet.write_table(table.slice(first, end - first), paths[-1], row_group_size=25_000)
     return paths
 
 
@@ -44,21 +46,45 @@ def same(one, other):
     assert (one.objective_, one.n_iter_) == (other.objective_, other.n_iter_)
 
 
+@pytest.mark.parametrize("told", [{}, {"sample_weight": "weight", "seeds": "known"}])
 @pytest.mark.parametrize("estimator", ["CKM", "CGM"])
-def test_it_is_what_a_run_finds_in_one_process(files, estimator, tmp_path):
+def test_it_is_what_a_run_finds_in_one_process(files, estimator, told, tmp_path):
     made = getattr(compflow, estimator)(3, restarts=5, normalize=None)
-    made.fit_shards(files, shards=2)
+    made.fit_shards(files, shards=2, **told)
+    columns = {"weight": "weight", "seed": "known"} if told else {}
+    path = str(files[0].parent / "part-*.parquet")
     pipeline = {
         "name": "one",
         "seed": 0,
         "composer": {"use": "max"},
-        "data": [{"name": "data", "loader": "parquet", "path": str(files[0].parent / "part-*.parquet")}],
+        "data": [{"name": "data", "loader": "parquet", "path": path, "columns": {"embedding": "embedding", **columns}}],
         "clusterer": [{"use": made._component, "params": {"k": 3, "restarts": 5, "stream": True}}],
     }
     results = compflow.run(pipeline, out=tmp_path / "one")
     vectors = np.asarray(results.singletons.to_dict()["vector"], np.float32)
     assert vectors.tobytes() == made.singletons_.tobytes()
     assert results.runs.to_dict()["objective"] == [made.objective_]
+    assert made.names_ == (["a", "b", "c"] if told else [])
+
+
+def test_texts_are_read_too(tmp_path):
+    rng = np.random.default_rng(1)
+    X = (np.eye(3, DIM)[rng.integers(0, 3, 300)] + rng.normal(0, 0.1, (300, DIM))).round(3)
+    names = ["a;b" if at == 0 else "c" if at == 1 else "" for at in range(300)]
+    rows = [",".join(map(str, row)) + f",{name}" for row, name in zip(X, names)]
+    (tmp_path / "wide.csv").write_text("d0,d1,d2,d3,who\n" + "\n".join(rows))
+    (tmp_path / "lines.jsonl").write_text("\n".join(f'{{"embedding": {row.tolist()}}}' for row in X))
+    np.save(tmp_path / "matrix.npy", X.astype(np.float32))
+    whole = model().fit_shards(tmp_path / "matrix.npy")
+    same(model().fit_shards(tmp_path / "wide.csv", column="d*"), whole)
+    same(model().fit_shards(tmp_path / "lines.jsonl"), whole)
+    labels = model().fit_shards(tmp_path / "wide.csv", column="d*").assign_shards(tmp_path / "wide.csv", tmp_path / "labels")
+    assert parquet.read_table(labels).num_rows == 300
+    assert model().fit_shards(tmp_path / "wide.csv", column="d*", seeds="who", split=";").names_ == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="expected a .parquet, .*csv"):
+        model().fit_shards(tmp_path / "wide.txt")
+    with pytest.raises(ValueError, match="wide.csv and lines.jsonl are files of different kinds"):
+        model().fit_shards([tmp_path / "wide.csv", tmp_path / "lines.jsonl"])
 
 
 def test_it_does_not_matter_who_sums_up(files, fitted):
@@ -96,6 +122,8 @@ def test_what_goes_wrong_is_said(files, fitted, tmp_path):
         model().fit_shards(str(tmp_path / "*.parquet"))
     with pytest.raises(ValueError, match="no column `vector`"):
         model().fit_shards(files, column="vector")
+    with pytest.raises(ValueError, match="no column `heavy`"):
+        model().fit_shards(files, sample_weight="heavy")
     with pytest.raises(ValueError, match="cannot be sent"):
         compflow.CKM(3, composer=np.maximum).fit_shards(files)
     with pytest.raises(ValueError, match="examples in memory"):

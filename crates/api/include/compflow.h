@@ -643,6 +643,26 @@ typedef struct CompflowShape {
   uint64_t dim;
 } CompflowShape;
 
+// A batch of examples, and what is known of them.
+typedef struct CompflowBatch {
+  // Size of this structure.
+  uint32_t size;
+  // Zero.
+  uint32_t reserved;
+  // The number of the first of them among all.
+  uint64_t first;
+  // How many; at least 1.
+  uint64_t rows;
+  // Length of an embedding; at least 1.
+  uint64_t dim;
+  // `rows` by `dim`, row-major, finite, not normalised.
+  const float *values;
+  // How much each counts, `rows` numbers of at least 0: those of CompflowTask.weights. Null if that is.
+  const float *weights;
+  // The sets that are known beforehand: those of CompflowTask.seeds. Null if that is.
+  const struct CompflowSets *seeds;
+} CompflowBatch;
+
 // Methods of COMPFLOW_KIND_CLUSTERER.
 typedef struct CompflowClustererMethods {
   // Size of this structure.
@@ -675,6 +695,15 @@ typedef struct CompflowClustererMethods {
                      const struct CompflowHost *host,
                      CompflowPartialFn sink,
                      void *sink_ctx);
+  // The same of a batch with all that is known of it, in the place of `partial` where it is not null. Without it, examples
+  // that are elsewhere have neither weights nor seeds.
+  int32_t (*partial_of)(void *instance,
+                        const uint8_t *state,
+                        uint64_t state_len,
+                        const struct CompflowBatch *batch,
+                        const struct CompflowHost *host,
+                        CompflowPartialFn sink,
+                        void *sink_ctx);
 } CompflowClustererMethods;
 
 // A number that an evaluator reports.

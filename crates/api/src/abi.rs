@@ -629,6 +629,28 @@ pub struct RawShape {
     pub dim: u64,
 }
 
+/// A batch of examples, and what is known of them.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawBatch {
+    /// Size of this structure.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The number of the first of them among all.
+    pub first: u64,
+    /// How many; at least 1.
+    pub rows: u64,
+    /// Length of an embedding; at least 1.
+    pub dim: u64,
+    /// `rows` by `dim`, row-major, finite, not normalised.
+    pub values: *const f32,
+    /// How much each counts, `rows` numbers of at least 0: those of [`RawTask::weights`]. Null if that is.
+    pub weights: *const f32,
+    /// The sets that are known beforehand: those of [`RawTask::seeds`]. Null if that is.
+    pub seeds: *const RawSets,
+}
+
 /// Methods of [`KIND_CLUSTERER`].
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -671,6 +693,19 @@ pub struct RawClustererMethods {
             rows: u64,
             dim: u64,
             values: *const f32,
+            host: *const RawHost,
+            sink: PartialFn,
+            sink_ctx: *mut c_void,
+        ) -> i32,
+    >,
+    /// The same of a batch with all that is known of it, in the place of `partial` where it is not null. Without it, examples
+    /// that are elsewhere have neither weights nor seeds.
+    pub partial_of: Option<
+        unsafe extern "C" fn(
+            instance: *mut c_void,
+            state: *const u8,
+            state_len: u64,
+            batch: *const RawBatch,
             host: *const RawHost,
             sink: PartialFn,
             sink_ctx: *mut c_void,

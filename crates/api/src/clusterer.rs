@@ -43,22 +43,36 @@ pub trait Clusterer: Send + Sync {
     }
 
     /// What a batch of examples adds up to, for a state that [`cluster_stream`](Self::cluster_stream) gave to
-    /// [`Rows::reduce`] of examples that are [elsewhere](Rows::is_elsewhere), perhaps in another process. The first of them
-    /// has the number `first` among all. For those that declare [`HAS_PARTIAL`](crate::Flags::HAS_PARTIAL).
+    /// [`Rows::reduce`] of examples that are [elsewhere](Rows::is_elsewhere), perhaps in another process. For those that
+    /// declare [`HAS_PARTIAL`](crate::Flags::HAS_PARTIAL).
     ///
     /// Where examples are elsewhere, `cluster_stream` returns no assignments, and lists clusters in the order of their first
     /// examples, those of one singleton first.
     ///
     /// # Errors
     /// As for [`cluster`](Self::cluster).
-    fn partial(
-        &self,
-        _state: &[u8],
-        _first: u64,
-        _batch: Embeddings<'_>,
-        _services: &Services<'_>,
-    ) -> Result<Partial> {
+    fn partial(&self, _state: &[u8], _batch: &Batch<'_>, _services: &Services<'_>) -> Result<Partial> {
         Err(Error::new("cannot cluster examples that are elsewhere"))
+    }
+}
+
+/// A batch of examples that are [elsewhere](Rows::is_elsewhere), and what is known of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// The number of the first of them among all.
+    pub first: u64,
+    /// The examples.
+    pub examples: Embeddings<'a>,
+    /// How much each counts: those of [`StreamTask::weights`], if there are any.
+    pub weights: Option<&'a [f32]>,
+    /// The sets that are known beforehand: those of [`StreamTask::seeds`], if there are any.
+    pub seeds: Option<&'a Sets>,
+}
+
+impl<'a> Batch<'a> {
+    /// One of which nothing but the examples is known.
+    pub fn new(first: u64, examples: Embeddings<'a>) -> Self {
+        Self { first, examples, weights: None, seeds: None }
     }
 }
 

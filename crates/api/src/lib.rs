@@ -150,7 +150,7 @@ pub use raw::collect_problem;
 #[cfg(feature = "arrow")]
 pub use arrow::{BatchReader, Batches, in_words};
 pub use arrow::{Column, Stream, Table};
-pub use clusterer::{Clusterer, Clustering, Densities, Diagnostics, Shape, Singletons, StreamTask, Task};
+pub use clusterer::{Batch, Clusterer, Clustering, Densities, Diagnostics, Shape, Singletons, StreamTask, Task};
 pub use component::{Component, Flags, Kind, NoParams};
 pub use composer::{Composer, compose_sets, compose_sets_vjp};
 pub use embeddings::Embeddings;

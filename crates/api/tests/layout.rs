@@ -85,7 +85,8 @@ fn all() -> Vec<Structure> {
             densities, factors
         }
         RawShape { size, degree, rows, dim }
-        RawClustererMethods { size, reserved, memory, cluster, streams, partial }
+        RawBatch { size, reserved, first, rows, dim, values, weights, seeds }
+        RawClustererMethods { size, reserved, memory, cluster, streams, partial, partial_of }
         RawMetric { size, unit, name, least, most, larger_is_better, reserved }
         RawEvaluation {
             size, degree, rows, dim, predicted, truth, embeddings, normalize, distance, clusters, centroids, columns,

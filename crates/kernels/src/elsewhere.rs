@@ -5,8 +5,10 @@ use compflow_api::{Embeddings, Error, Fold, Partial, Result, Rows};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The tag of the first pass, of [`Look`](crate::source::Look); methods have others.
+/// The tag of the first pass, of [`Look`](crate::source::Look).
 pub const LOOK: u8 = 0;
+/// That of [`Gathering`](crate::known::Gathering); methods have others.
+pub const GATHER: u8 = 255;
 
 /// What all examples add up to: what `here` says of every batch, and of the number of its first example; or what is said for
 /// that state where they are.

@@ -17,15 +17,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use compflow_api::{Error, Result, Rows, Sets};
+use compflow_api::{Batch, Embeddings, Error, Partial, Result, Rows, Sets};
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::assign::Totals;
+use crate::elsewhere::{self, GATHER};
 use crate::lbfgs::{self, Limits};
 use crate::objective::Objective;
 use crate::plusplus::draw;
+use crate::source::Preparation;
 use crate::starts::Starts;
-use crate::weights::weight;
+use crate::told::{Heeded, Told};
 
 /// Examples that a singleton which is never known alone is tried at.
 const TRIED: usize = 8;
@@ -52,15 +55,15 @@ pub struct Known {
 }
 
 impl Known {
-    /// `seeds` has the set of every example, empty if it is not known; `sets` are all compositions.
+    /// `seeds` has the set of every example from number `first` on, empty if it is not known; `sets` are all compositions.
     ///
     /// # Errors
     /// If a known set is none of them.
-    pub fn new(seeds: Option<&Sets>, sets: &Sets) -> Result<Self> {
+    pub fn new(seeds: Option<&Sets>, first: usize, sets: &Sets) -> Result<Self> {
         let mut known = Self::default();
         let Some(seeds) = seeds.filter(|seeds| !seeds.values().is_empty()) else { return Ok(known) };
         let numbers: HashMap<&[u32], u32> = sets.iter().zip(0..).collect();
-        for (row, set) in seeds.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
+        for (row, set) in (first..).zip(seeds.iter()).filter(|(_, set)| !set.is_empty()) {
             let label = numbers.get(set).ok_or_else(|| {
                 let most = sets.iter().map(<[u32]>::len).max().unwrap_or(0);
                 Error::data(format!("the seed {set:?} of example {row} is no composition of up to {most}"))
@@ -87,55 +90,72 @@ impl Known {
         let found = self.rows[start..].iter().zip(&self.labels[start..]);
         found.map(move |(row, label)| (row - first, *label)).take_while(move |(at, _)| *at < count)
     }
+}
 
-    /// How much every example counts whose set is not known: the known ones not at all. `None` if all count once.
-    pub fn of_others(&self, weights: Option<&[f32]>, rows: usize) -> Option<Vec<f32>> {
-        if self.is_empty() {
-            return weights.map(<[f32]>::to_vec);
-        }
-        let mut others = weights.map_or_else(|| vec![1.0; rows], <[f32]>::to_vec);
-        self.rows.iter().for_each(|&row| others[row] = 0.0);
-        Some(others)
-    }
+/// The pass that finds what known examples add up to.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Gathering {
+    preparation: Preparation,
+    heeded: Heeded,
+    k: usize,
+    degree: usize,
+}
 
-    /// What the known examples add up to.
+impl Gathering {
+    /// What the known examples of a batch add up to: of every set the number and the sum of prepared points, and of every
+    /// singleton those of the examples that are known to belong to it alone, as they came.
     ///
     /// # Errors
-    /// Those of the rows.
-    pub fn gather(
-        &self,
-        rows: &dyn Rows,
-        weights: Option<&[f32]>,
-        starts: &Starts<'_>,
-        sets: &Sets,
-    ) -> Result<Gathered> {
-        let (dim, named) = (rows.dim(), self.labels.iter().flat_map(|&label| &sets[label as usize]).max());
-        let named = named.map_or(0, |last| *last as usize + 1);
-        let mut totals = Totals::zero(sets.len(), dim);
-        let (mut sums, mut counts) = (vec![0.0; named * dim], vec![0.0; named]);
-        let mut first = 0;
-        if !self.is_empty() {
-            rows.pass(&mut |batch| {
-                for (at, label) in self.within(first, batch.len()) {
-                    let (mut point, weight) = (batch.row(at).to_vec(), weight(weights, first + at));
-                    if let &[single] = &sets[label as usize] {
-                        counts[single as usize] += weight;
-                        let sum = &mut sums[single as usize * dim..][..dim];
-                        sum.iter_mut().zip(&point).for_each(|(sum, &value)| *sum += weight * f64::from(value));
-                    }
-                    starts.model.space.enter(&mut point, dim);
-                    starts.frame.prepare(&mut point);
-                    totals.add_row(&point, weight, label);
-                }
-                first += batch.len();
-                Ok(())
-            })?;
-        }
-        let mean = |(sum, &count): (&[f64], &f64)| {
-            (count > 0.0).then(|| sum.iter().map(|sum| (sum / count) as f32).collect())
-        };
-        Ok(Gathered { totals, alone: sums.chunks_exact(dim).zip(&counts).map(mean).collect() })
+    /// If a known set is none there can be.
+    pub fn partial_of(&self, batch: &Batch<'_>) -> Result<Partial> {
+        let sets = Sets::all_up_to(self.k, self.degree);
+        let told = Told::of_batch(batch, self.heeded, || sets.clone())?;
+        Ok(self.partial(&told, &sets, batch.first as usize, batch.examples))
     }
+
+    fn partial(&self, told: &Told<'_>, sets: &Sets, first: usize, batch: Embeddings<'_>) -> Partial {
+        let dim = batch.dim();
+        let mut totals = Totals::zero(sets.len(), dim);
+        let (mut counts, mut sums) = (vec![0.0; self.k], vec![0.0; self.k * dim]);
+        for (at, label) in told.known.within(first, batch.len()) {
+            let (mut point, weight) = (batch.row(at).to_vec(), told.weight(first + at));
+            if let &[single] = &sets[label as usize] {
+                counts[single as usize] += weight;
+                let sum = &mut sums[single as usize * dim..][..dim];
+                sum.iter_mut().zip(&point).for_each(|(sum, &value)| *sum += weight * f64::from(value));
+            }
+            self.preparation.prepare(&mut point, dim);
+            totals.add_row(&point, weight, label);
+        }
+        Partial { sums: [totals.counts, totals.sums, counts, sums].concat(), ..Partial::default() }
+    }
+}
+
+/// What the examples whose sets are known add up to.
+///
+/// # Errors
+/// Those of the rows.
+pub fn gather(rows: &dyn Rows, told: &Told<'_>, starts: &Starts<'_>, sets: &Sets) -> Result<Gathered> {
+    let (k, dim) = (starts.k, rows.dim());
+    let named = told.known.labels.iter().flat_map(|&label| &sets[label as usize]).max();
+    let named = named.map_or(0, |last| *last as usize + 1);
+    let mut totals = Totals::zero(sets.len(), dim);
+    if told.known.is_empty() {
+        return Ok(Gathered { totals, alone: Vec::new() });
+    }
+    let preparation = Preparation::new(starts.model.space, starts.frame.clone());
+    let gathering = Gathering { preparation, heeded: told.heeded(), k, degree: starts.degree };
+    let found = elsewhere::reduce(rows, GATHER, &gathering, |first, batch| {
+        Ok(gathering.partial(told, sets, first, batch))
+    })?;
+    let (of_sets, of_singletons) = found.sums.split_at(sets.len() * (dim + 1));
+    totals.counts.copy_from_slice(&of_sets[..sets.len()]);
+    totals.sums.copy_from_slice(&of_sets[sets.len()..]);
+    let (counts, sums) = of_singletons.split_at(k);
+    let mean = |(sum, &count): (&[f64], &f64)| {
+        (count > 0.0).then(|| sum.iter().map(|sum| (sum / count) as f32).collect())
+    };
+    Ok(Gathered { totals, alone: sums.chunks_exact(dim).zip(counts).take(named).map(mean).collect() })
 }
 
 /// Orders in which free singletons are given to names at first.
@@ -306,7 +326,7 @@ impl Gathered {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{Embeddings, Services, Space};
+    use compflow_api::{Services, Space};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
@@ -320,14 +340,11 @@ mod tests {
     fn known_examples_are_found_by_their_rows() {
         let sets = Sets::all_up_to(3, 2);
         let seeds = Sets::from_iter([vec![], vec![2], vec![], vec![0, 2], vec![1]]);
-        let known = Known::new(Some(&seeds), &sets).unwrap();
+        let known = Known::new(Some(&seeds), 0, &sets).unwrap();
         assert_eq!([0, 1, 2, 3, 4].map(|row| known.label(row)), [None, Some(2), None, Some(4), Some(1)]);
         assert_eq!(known.within(2, 2).collect::<Vec<_>>(), [(1, 4)]);
-        assert_eq!(known.of_others(None, 5), Some(vec![1.0, 0.0, 1.0, 0.0, 0.0]));
-        assert_eq!(known.of_others(Some(&[0.5; 5]), 5), Some(vec![0.5, 0.0, 0.5, 0.0, 0.0]));
-        assert!(Known::new(Some(&Sets::from_iter([[]; 5])), &sets).unwrap().is_empty());
-        assert_eq!(Known::default().of_others(None, 5), None);
-        let error = Known::new(Some(&Sets::from_iter([vec![], vec![0, 1, 2]])), &sets).unwrap_err();
+        assert!(Known::new(Some(&Sets::from_iter([[]; 5])), 0, &sets).unwrap().is_empty());
+        let error = Known::new(Some(&Sets::from_iter([vec![], vec![0, 1, 2]])), 0, &sets).unwrap_err();
         assert_eq!(error.to_string(), "the seed [0, 1, 2] of example 1 is no composition of up to 2");
         let error = require_room(4, 3).unwrap_err();
         assert_eq!(
@@ -343,8 +360,8 @@ mod tests {
         let model = Model { composer: &Plain::Sum, space: Space::default(), dim: 1, services: &services };
         let starts = Starts { model, frame: &source.frame, sample: &sample, k: 3, degree: 2 };
         let sets = Sets::all_up_to(3, 2);
-        let known = Known::new(Some(&seeds.iter().copied().collect()), &sets).unwrap();
-        let gathered = known.gather(&rows, weights, &starts, &sets).unwrap();
+        let told = Told::new(values.len(), weights, Some(&seeds.iter().copied().collect()), &sets).unwrap();
+        let gathered = gather(&rows, &told, &starts, &sets).unwrap();
         let begun = gathered.begin(&starts, &sets, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
         (begun, gathered.totals.counts)
     }

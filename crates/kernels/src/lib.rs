@@ -12,6 +12,7 @@
 //! | [`counting`] | how many sets there are |
 //! | [`weights`] | how much examples count |
 //! | [`known`] | sets that are known beforehand |
+//! | [`told`] | both of these, of all examples or of a batch |
 //! | [`equals`] | which examples are equal |
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
@@ -56,5 +57,6 @@ pub mod source;
 pub mod spares;
 pub mod starts;
 pub mod testing;
+pub mod told;
 pub mod weights;
 pub mod workers;

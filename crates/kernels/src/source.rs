@@ -166,6 +166,17 @@ pub struct Preparation {
 }
 
 impl Preparation {
+    /// Into this space, and then into the frame of all points.
+    pub fn new(space: Space, frame: Frame) -> Self {
+        Self { space, frame }
+    }
+
+    /// Prepares some points.
+    pub fn prepare(&self, points: &mut [f32], dim: usize) {
+        self.space.enter(points, dim);
+        self.frame.prepare(points);
+    }
+
     /// A batch of points, prepared.
     ///
     /// # Errors

@@ -141,8 +141,9 @@ impl Fitted {
         let count = count.chain(&found.singletons.numbers).max().map_or(0, |last| u64::from(*last) + 1);
         facts.set_item("shape", (n, dim))?;
         facts.set_item("singletons", count)?;
-        facts.set_item("singleton_numbers", PyArray1::from_slice(py, &found.singletons.numbers))?;
-        facts.set_item("singleton_vectors", rows(py, &found.singletons.vectors, dim)?)?;
+        let singletons = self.fitted.singletons();
+        facts.set_item("singleton_numbers", PyArray1::from_slice(py, &singletons.numbers))?;
+        facts.set_item("singleton_vectors", rows(py, &singletons.vectors, dim)?)?;
         facts.set_item("converged", found.diagnostics.converged)?;
         facts.set_item("iterations", found.diagnostics.iterations)?;
         facts.set_item("objective", found.diagnostics.objective)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use compflow_engine::data::{ENDINGS, loader_of};
 use compflow_engine::shards::{Job, Layout, Model, Shard, Worker, seed};
 use compflow_engine::{Cancel, Error, Resources, Result, Silent};
 use numpy::PyArray1;
@@ -15,6 +16,12 @@ use crate::fitted::{flat, rows};
 use crate::registry::registry;
 use crate::watch::Watch;
 use crate::work::{call, work};
+
+/// The loader that reads a file of such a name, if there is one; and what files are called that have one.
+#[pyfunction]
+pub(crate) fn shard_loader(file: PathBuf) -> (Option<&'static str>, &'static str) {
+    (loader_of(&file), ENDINGS)
+}
 
 /// The seed that a fit or a run gives to a clusterer.
 #[pyfunction]
@@ -144,7 +151,7 @@ pub(crate) fn shard_assigner(py: Python<'_>, model: &[u8], threads: Option<usize
 /// What a model says.
 #[pyfunction]
 pub(crate) fn shard_facts<'py>(py: Python<'py>, model: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    let Model { job, rows: count, dim, clustering: found } = Model::from_bytes(model).map_err(raised)?;
+    let Model { job, rows: count, dim, clustering: found, names } = Model::from_bytes(model).map_err(raised)?;
     let last = found.clusters.values().iter().chain(&found.singletons.numbers).max();
     let facts = PyDict::new(py);
     facts.set_item("job", PyBytes::new(py, &job.to_bytes()))?;
@@ -160,5 +167,6 @@ pub(crate) fn shard_facts<'py>(py: Python<'py>, model: &[u8]) -> PyResult<Bound<
     facts.set_item("trace", PyArray1::from_slice(py, &found.diagnostics.trace))?;
     facts.set_item("scalars", found.scalars)?;
     facts.set_item("resolved", found.resolved)?;
+    facts.set_item("names", names)?;
     Ok(facts)
 }

@@ -1,15 +1,16 @@
 //! `cgm`: the compositional Gaussian mixture, from a task to a clustering.
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Column, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial,
+    BATCH_ROWS, Batch, Clusterer, Clustering, Column, Component, Diagnostics, Error, Flags, Level, Partial,
     Result, Services, Sets, Shape, Singletons, StreamTask, Task, plural, register,
 };
 use compflow_kernels::counting;
-use compflow_kernels::elsewhere::{self, LOOK};
-use compflow_kernels::known::{self, Known};
+use compflow_kernels::elsewhere::{self, GATHER, LOOK};
+use compflow_kernels::known::{self, Gathering};
 use compflow_kernels::objective::{Model, composer_of};
-use compflow_kernels::source::{Look, Source};
+use compflow_kernels::source::{Look, Preparation, Source};
 use compflow_kernels::starts::Starts;
+use compflow_kernels::told::Told;
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::{Rng, SeedableRng};
@@ -86,32 +87,32 @@ impl Clusterer for Cgm {
         self.run(task, false, services)
     }
 
-    fn partial(
-        &self,
-        state: &[u8],
-        first: u64,
-        batch: Embeddings<'_>,
-        services: &Services<'_>,
-    ) -> Result<Partial> {
+    fn partial(&self, state: &[u8], batch: &Batch<'_>, services: &Services<'_>) -> Result<Partial> {
         let (tag, rest) = elsewhere::split(state)?;
-        let (workers, first, known) = (Workers::new(services.threads)?, first as usize, Known::default());
-        let dim = batch.dim();
-        let about = About { dim, weights: None, others: None, known: &known, workers: &workers, services };
+        let workers = Workers::new(services.threads)?;
+        let (first, examples, dim) = (batch.first as usize, batch.examples, batch.examples.dim());
+        let told = |heeded, degree| Told::of_batch(batch, heeded, || Sets::all_up_to(self.params.k, degree));
+        let prepared = |preparation: &Preparation| preparation.prepared(examples, &workers, services);
+        let nothing = Told::default();
+        let about = About { dim, told: &nothing, workers: &workers, services };
         workers.enter(|| match tag {
-            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch, &workers, services),
+            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, examples, &workers, services),
+            GATHER => elsewhere::decode::<Gathering>(rest)?.partial_of(batch),
             SCATTER => {
                 let pass: ScatterPass = elsewhere::decode(rest)?;
-                about.scatter(first, &pass.preparation.prepared(batch, &workers, services)?)
+                let told = told(pass.heeded, 1)?;
+                About { told: &told, ..about }.scatter(first, &prepared(&pass.preparation)?)
             }
             STATISTICS => {
                 let pass: Pass = elsewhere::decode(rest)?;
                 let judge = Judge::new(&pass.mixture, pass.assignment, dim)?;
-                about.statistics(&judge, first, &pass.preparation.prepared(batch, &workers, services)?)
+                let told = told(pass.heeded, pass.degree)?;
+                About { told: &told, ..about }.statistics(&judge, first, &prepared(&pass.preparation)?)
             }
             LAST => {
                 let pass: LastPass = elsewhere::decode(rest)?;
-                let points = pass.preparation.prepared(batch, &workers, services)?;
-                pass.partial(&about, first, &points)
+                let told = told(pass.heeded, pass.degree)?;
+                pass.partial(&About { told: &told, ..about }, first, &prepared(&pass.preparation)?)
             }
             tag => Err(Error::new(format!("{tag} is no pass of cgm"))),
         })
@@ -168,8 +169,8 @@ impl Cgm {
         let starts = Starts { model, frame: &source.frame, sample: &sample, k, degree };
         let mut rng = ChaCha8Rng::seed_from_u64(services.seed);
         let sets = Sets::all_up_to(k, degree);
-        let known = Known::new(task.seeds, &sets)?;
-        let gathered = known.gather(task.rows, weights, &starts, &sets)?;
+        let told = Told::new(n, weights, task.seeds, &sets)?;
+        let gathered = known::gather(task.rows, &told, &starts, &sets)?;
         let named = gathered.begin(&starts, &sets, &mut rng)?;
         let mut begin = |clusterer: &dyn Clusterer, seed: u64| {
             let services = Services { seed, ..*services };
@@ -189,10 +190,8 @@ impl Cgm {
                 beginnings.push(found);
             }
         }
-        let others = known.of_others(weights, n);
-        let others = others.as_deref();
-        let about = About { dim, weights, others, known: &known, workers: &workers, services };
-        let data = Data { source: &source, gathered: &gathered, about };
+        let about = About { dim, told: &told, workers: &workers, services };
+        let data = Data { source: &source, gathered: &gathered, degree, about };
         workers.enter(|| {
             let (scatter, mean, examples) = data.scatter()?;
             let setting = Setting {
@@ -256,7 +255,8 @@ impl Cgm {
             preparation: data.source.preparation(),
             mixture: fit.mixture.clone(),
             k,
-            degree: setting.sets.iter().map(<[u32]>::len).max().unwrap_or(1),
+            degree: data.degree,
+            heeded: data.about.told.heeded(),
         };
         let found = data.source.reduce(LAST, &pass, |first, batch| {
             let judged = ending.judge(&data.about, first, batch)?;

@@ -2,7 +2,7 @@
 
 use compflow_api::{Partial, Result, Sets};
 use compflow_kernels::source::Preparation;
-use compflow_kernels::weights::weight;
+use compflow_kernels::told::Heeded;
 use serde::{Deserialize, Serialize};
 
 use crate::densities::Densities;
@@ -19,6 +19,7 @@ pub(crate) struct LastPass {
     pub(crate) mixture: Mixture,
     pub(crate) k: usize,
     pub(crate) degree: usize,
+    pub(crate) heeded: Heeded,
 }
 
 impl LastPass {
@@ -59,7 +60,7 @@ impl Ending<'_> {
             for (at, chunk) in piece.chunks(rows * dim).enumerate() {
                 let mut joint = self.densities.log_joint(&wide(chunk, dim)?);
                 for (row, mut logs) in (first + at * rows..).zip(joint.outer_iter_mut()) {
-                    let posterior = match about.known.label(row) {
+                    let posterior = match about.told.known.label(row) {
                         None => Posterior::of(logs.as_slice().unwrap_or(&[])),
                         Some(set) => {
                             let known = Posterior::certain(set as usize, logs[set as usize]);
@@ -75,7 +76,7 @@ impl Ending<'_> {
                         set.iter().for_each(|&singleton| member[singleton as usize] += share);
                     }
                     out.members.extend(member.into_iter().map(|share| share.min(1.0) as f32));
-                    out.log_likelihood += weight(about.weights, row) * posterior.log_total;
+                    out.log_likelihood += about.told.weight(row) * posterior.log_total;
                 }
             }
             Ok(out)

@@ -6,11 +6,11 @@
 
 use compflow_api::{BATCH_ROWS, Partial, Result, Services};
 use compflow_kernels::assign::{Totals, assign_rows};
-use compflow_kernels::known::{Gathered, Known};
+use compflow_kernels::known::Gathered;
 use compflow_kernels::points::block_rows;
 use compflow_kernels::products::Vectors;
 use compflow_kernels::source::{Preparation, Source};
-use compflow_kernels::weights::weight;
+use compflow_kernels::told::{Heeded, Told};
 use compflow_kernels::workers::Workers;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,8 @@ pub(crate) struct Data<'a> {
     pub(crate) source: &'a Source<'a>,
     /// What the examples add up to whose sets are known.
     pub(crate) gathered: &'a Gathered,
+    /// How many singletons a set has at most.
+    pub(crate) degree: usize,
     pub(crate) about: About<'a>,
 }
 
@@ -116,12 +118,8 @@ pub(crate) struct Data<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) dim: usize,
-    /// How much each counts.
-    pub(crate) weights: Option<&'a [f32]>,
-    /// The same without those whose sets are known.
-    pub(crate) others: Option<&'a [f32]>,
-    /// Whose sets are known.
-    pub(crate) known: &'a Known,
+    /// How much each counts, and whose sets are known.
+    pub(crate) told: &'a Told<'a>,
     pub(crate) workers: &'a Workers,
     pub(crate) services: &'a Services<'a>,
 }
@@ -130,7 +128,8 @@ impl Data<'_> {
     /// Σ w x xᵀ, the mean, and Σw.
     pub(crate) fn scatter(&self) -> Result<(Vec<f64>, Vec<f64>, f64)> {
         let (dim, about) = (self.about.dim, &self.about);
-        let pass = ScatterPass { preparation: self.source.preparation() };
+        let pass =
+            ScatterPass { preparation: self.source.preparation(), heeded: about.told.heeded().without_seeds() };
         let found = self.source.reduce(SCATTER, &pass, |first, batch| about.scatter(first, batch))?;
         let mut scatter = found.sums;
         let examples = scatter.pop().unwrap_or(0.0);
@@ -141,12 +140,18 @@ impl Data<'_> {
 
     /// What the examples add up to, each by its likeliest set or by all.
     pub(crate) fn statistics(&self, mixture: &Mixture, assignment: Assignment) -> Result<Statistics> {
-        let pass = Pass { preparation: self.source.preparation(), mixture: mixture.clone(), assignment };
+        let pass = Pass {
+            preparation: self.source.preparation(),
+            mixture: mixture.clone(),
+            assignment,
+            heeded: self.about.told.heeded(),
+            degree: self.degree,
+        };
         let judge = Judge::new(mixture, assignment, self.about.dim)?;
         let found =
             self.source.reduce(STATISTICS, &pass, |first, batch| self.about.statistics(&judge, first, batch))?;
         let mut total = Statistics::from_partial(found, mixture.log_weights.len(), self.about.dim);
-        if matches!(judge, Judge::Nearest(..)) && !self.about.known.is_empty() {
+        if matches!(judge, Judge::Nearest(..)) && !self.about.told.known.is_empty() {
             let Totals { counts, sums, .. } = &self.gathered.totals;
             let (counts, sums) = (counts.clone(), sums.clone());
             total.add(&Statistics { counts, sums, ..Statistics::zero(0, self.about.dim) });
@@ -163,6 +168,7 @@ pub(crate) const STATISTICS: u8 = 2;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ScatterPass {
     pub(crate) preparation: Preparation,
+    pub(crate) heeded: Heeded,
 }
 
 /// What a pass needs to know that judges examples by a mixture.
@@ -171,6 +177,8 @@ pub(crate) struct Pass {
     pub(crate) preparation: Preparation,
     pub(crate) mixture: Mixture,
     pub(crate) assignment: Assignment,
+    pub(crate) heeded: Heeded,
+    pub(crate) degree: usize,
 }
 
 /// How examples are judged: by a comparison, or by all densities.
@@ -219,8 +227,8 @@ impl About<'_> {
                 let rows = wide(chunk, dim)?;
                 let mut weighted = rows.clone();
                 for (row, mut values) in (first + at * CHUNK..).zip(weighted.outer_iter_mut()) {
-                    values *= weight(self.weights, row);
-                    examples += weight(self.weights, row);
+                    values *= self.told.weight(row);
+                    examples += self.told.weight(row);
                     first_moment.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
                 }
                 ndarray::linalg::general_mat_mul(1.0, &rows.t(), &weighted, 1.0, &mut sum);
@@ -244,7 +252,7 @@ impl About<'_> {
                     let (mut totals, mut labels) = (Totals::zero(*sets, dim), [0; CHUNK]);
                     for (at, rows) in piece.chunks(CHUNK * dim).enumerate() {
                         let (first, count) = (first + at * CHUNK, rows.len() / dim);
-                        let weights = self.others.map(|weights| &weights[first..first + count]);
+                        let weights = self.told.others(first, count);
                         assign_rows(rows, weights, vectors, &mut labels[..count], &mut totals);
                     }
                     Ok(Statistics { counts: totals.counts, sums: totals.sums, ..Statistics::zero(0, dim) })
@@ -279,8 +287,8 @@ impl About<'_> {
         let sets = part.counts.len();
         let mut joint = densities.log_joint(&rows);
         for ((number, x), mut logs) in (first..).zip(rows.outer_iter()).zip(joint.outer_iter_mut()) {
-            let weight = weight(self.weights, number);
-            if let Some(set) = self.known.label(number) {
+            let weight = self.told.weight(number);
+            if let Some(set) = self.told.known.label(number) {
                 logs.fill(0.0);
                 logs[set as usize] = weight;
                 continue;

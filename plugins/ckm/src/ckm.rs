@@ -11,23 +11,24 @@
 use std::sync::OnceLock;
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Component, Diagnostics, Embeddings, Error, Flags, Level, Partial, Result,
+    BATCH_ROWS, Batch, Clusterer, Clustering, Component, Diagnostics, Error, Flags, Level, Partial, Result,
     Services, Sets, Shape, Singletons, StreamTask, Task, plural, register,
 };
 use compflow_kernels::counting;
-use compflow_kernels::elsewhere::{self, LOOK};
-use compflow_kernels::known::{self, Known};
+use compflow_kernels::elsewhere::{self, GATHER, LOOK};
+use compflow_kernels::known::{self, Gathering};
 use compflow_kernels::weights;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::params::{Init, Optimizer, Params, Start};
-use crate::pass::{ASSIGN, COUNT, Pass, Weights, partial_numbers};
+use crate::pass::{ASSIGN, COUNT, Pass, partial_numbers};
 use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW};
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::{Look, Source};
 use compflow_kernels::starts::Starts;
+use compflow_kernels::told::Told;
 
 use crate::swaps::{Swaps, restarts_before};
 
@@ -102,23 +103,19 @@ impl Clusterer for Ckm {
         self.run(task, false, services)
     }
 
-    fn partial(
-        &self,
-        state: &[u8],
-        first: u64,
-        batch: Embeddings<'_>,
-        services: &Services<'_>,
-    ) -> Result<Partial> {
+    fn partial(&self, state: &[u8], batch: &Batch<'_>, services: &Services<'_>) -> Result<Partial> {
         let (tag, rest) = elsewhere::split(state)?;
-        let (workers, first) = (Workers::new(services.threads)?, first as usize);
+        let (workers, first) = (Workers::new(services.threads)?, batch.first as usize);
         workers.enter(|| match tag {
-            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch, &workers, services),
+            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch.examples, &workers, services),
+            GATHER => elsewhere::decode::<Gathering>(rest)?.partial_of(batch),
             ASSIGN | COUNT => {
                 let pass: Pass = elsewhere::decode(rest)?;
-                let points = pass.preparation.prepared(batch, &workers, services)?;
+                let told = Told::of_batch(batch, pass.heeded, || Sets::all_up_to(self.params.k, pass.degree))?;
+                let points = pass.preparation.prepared(batch.examples, &workers, services)?;
                 match tag {
-                    ASSIGN => pass.assign(&pass.vectors(), Weights::default(), first, &points, &workers, services),
-                    _ => pass.count(first, &points, &workers),
+                    ASSIGN => pass.assign(&pass.vectors(), &told, first, &points, &workers, services),
+                    _ => pass.count(&told, first, &points, &workers),
                 }
             }
             tag => Err(Error::new(format!("{tag} is no pass of ckm"))),
@@ -165,28 +162,25 @@ impl Ckm {
         };
         let refine = self.params.refine && self.params.optimizer == Optimizer::Lbfgs && restarts > 1;
         let sets = Sets::all_up_to(k, degree);
-        let known = Known::new(task.seeds, &sets)?;
-        let gathered = known.gather(task.rows, task.weights, &starts, &sets)?;
-        let others = known.of_others(task.weights, n);
+        let told = Told::new(n, task.weights, task.seeds, &sets)?;
+        let gathered = known::gather(task.rows, &told, &starts, &sets)?;
         let made = if refine { restarts_before(restarts, k) } else { restarts };
         // If something is known, half of the restarts do not know it: their best is one more start.
-        let unknowing = if known.is_empty() { 0 } else { made.div_ceil(2) };
+        let unknowing = if told.known.is_empty() { 0 } else { made.div_ceil(2) };
         let knowing = match unknowing {
             0 => made,
             // Where all begin at what is known of them, every restart is the same.
             _ if gathered.named() == k && gathered.is_settled() => 2,
             _ => made - unknowing + 1,
         };
-        let nothing = Known::default();
-        let of_nothing = nothing.gather(task.rows, task.weights, &starts, &sets)?;
+        let nothing = Told::new(n, task.weights, None, &sets)?;
+        let of_nothing = known::gather(task.rows, &nothing, &starts, &sets)?;
         let total = task.weights.map_or(n as f64, |weights| weights.iter().copied().map(f64::from).sum());
-        let search = |known, gathered, others, earlier| Search {
+        let search = |told, gathered, earlier| Search {
             source: &source,
             starts: &starts,
             sets: &sets,
-            weights: task.weights,
-            others,
-            known,
+            told,
             gathered,
             total,
             method,
@@ -205,8 +199,8 @@ impl Ckm {
             Init::Start(Start::Random) => Ok(starts.random(named, rng)),
             _ => starts.plusplus(named, rng),
         };
-        let free = search(&nothing, &of_nothing, task.weights, 0);
-        let search = search(&known, &gathered, others.as_deref(), unknowing);
+        let free = search(&nothing, &of_nothing, 0);
+        let search = search(&told, &gathered, unknowing);
         let best = workers.enter(|| {
             let found = match unknowing {
                 0 => None,

@@ -5,7 +5,7 @@ use compflow_api::{BATCH_ROWS, Partial, Result, Services};
 use compflow_kernels::assign::{Totals, assign_rows};
 use compflow_kernels::products::Vectors;
 use compflow_kernels::source::Preparation;
-use compflow_kernels::weights::weight;
+use compflow_kernels::told::{Heeded, Told};
 use compflow_kernels::workers::Workers;
 use serde::{Deserialize, Serialize};
 
@@ -33,15 +33,9 @@ pub(crate) struct Pass {
     pub(crate) all: usize,
     /// Whether Σ‖x‖² is asked for.
     pub(crate) scatter: bool,
-}
-
-/// How much examples count, if not all count once.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Weights<'a> {
-    /// All of them.
-    pub(crate) all: Option<&'a [f32]>,
-    /// The same without those whose sets are known, which count for nothing here.
-    pub(crate) others: Option<&'a [f32]>,
+    /// What of weights and known sets it goes by, and of how many singletons these are at most.
+    pub(crate) heeded: Heeded,
+    pub(crate) degree: usize,
 }
 
 impl Pass {
@@ -55,12 +49,12 @@ impl Pass {
         self.centres.iter().map(|centres| Vectors::new(centres, self.dim)).collect()
     }
 
-    /// Assigns a batch of prepared points for every restart: of each the numbers and the sums of all compositions; behind
-    /// them Σ‖x‖², if it is asked for.
+    /// Assigns a batch of prepared points for every restart, but for those whose sets are known: of each the numbers and the
+    /// sums of all compositions; behind them Σ‖x‖² of all, if it is asked for.
     pub(crate) fn assign(
         &self,
         centres: &[Vectors],
-        weights: Weights<'_>,
+        told: &Told<'_>,
         first: usize,
         batch: &[f32],
         workers: &Workers,
@@ -78,7 +72,7 @@ impl Pass {
             let mut labels = [0; CHUNK];
             for (first, rows) in (first..).step_by(CHUNK).zip(block.chunks(CHUNK * dim)) {
                 let labels = &mut labels[..rows.len() / dim];
-                let weights = weights.others.map(|weights| &weights[first..][..labels.len()]);
+                let weights = told.others(first, labels.len());
                 for (centres, partial) in centres.iter().zip(&mut partial) {
                     assign_rows(rows, weights, centres, labels, partial);
                 }
@@ -99,7 +93,7 @@ impl Pass {
                 let rows = (*first..).zip(block.chunks_exact(dim));
                 let square =
                     |row: &[f32]| row.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>();
-                Ok(rows.map(|(at, row)| weight(weights.all, at) * square(row)).sum::<f64>())
+                Ok(rows.map(|(at, row)| told.weight(at) * square(row)).sum::<f64>())
             })?;
             sums.push(squares.iter().sum());
         }
@@ -117,11 +111,18 @@ impl Pass {
         (totals.collect(), self.scatter.then(|| found.sums.last().copied().unwrap_or(0.0)))
     }
 
-    /// Counts a batch of prepared points by the composition of the first restart that is nearest: how many each has, and in
-    /// place of the greatest number of any the least, negated.
-    pub(crate) fn count(&self, first: usize, batch: &[f32], workers: &Workers) -> Result<Partial> {
+    /// Counts a batch of prepared points by their known sets, or the composition of the first restart that is nearest: how
+    /// many each has, and in place of the greatest number of any the least, negated.
+    pub(crate) fn count(
+        &self,
+        told: &Told<'_>,
+        first: usize,
+        batch: &[f32],
+        workers: &Workers,
+    ) -> Result<Partial> {
         let (sets, centres) = (self.sets(), self.centres.first().map_or(&[][..], |centres| centres));
-        let labels = label(&Vectors::new(centres, self.dim), sets, batch, self.dim, workers)?;
+        let mut labels = label(&Vectors::new(centres, self.dim), sets, batch, self.dim, workers)?;
+        told.known.within(first, labels.len()).for_each(|(at, label)| labels[at] = label);
         let (mut sums, mut largest) = (vec![0.0; sets], vec![f64::NEG_INFINITY; sets]);
         for (row, label) in (first..).zip(labels) {
             sums[label as usize] += 1.0;

@@ -16,18 +16,19 @@ use std::sync::OnceLock;
 use compflow_api::{Error, Partial, Result, Sets};
 use compflow_kernels::assign::Totals;
 use compflow_kernels::frame::Frame;
-use compflow_kernels::known::{Gathered, Known};
+use compflow_kernels::known::Gathered;
 use compflow_kernels::products::Vectors;
 use compflow_kernels::workers::Workers;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::adam::Adam;
-use crate::pass::{ASSIGN, COUNT, Pass, Weights, label};
+use crate::pass::{ASSIGN, COUNT, Pass, label};
 use compflow_kernels::lbfgs::{self, Limits};
 use compflow_kernels::objective::{Model, Objective};
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
+use compflow_kernels::told::Told;
 
 /// Rounds like its best recent one that a restart is trusted to make.
 pub(crate) const HORIZON: f64 = 20.0;
@@ -58,12 +59,8 @@ pub(crate) struct Search<'a> {
     pub(crate) starts: &'a Starts<'a>,
     /// All compositions.
     pub(crate) sets: &'a Sets,
-    /// How much each example counts, unless all count once.
-    pub(crate) weights: Option<&'a [f32]>,
-    /// The same without those whose sets are known, which count for nothing here.
-    pub(crate) others: Option<&'a [f32]>,
-    /// Whose sets are known, and what they add up to.
-    pub(crate) known: &'a Known,
+    /// How much examples count and whose sets are known, and what these add up to.
+    pub(crate) told: &'a Told<'a>,
     pub(crate) gathered: &'a Gathered,
     /// The sum of all weights.
     pub(crate) total: f64,
@@ -220,15 +217,16 @@ impl Search<'_> {
             centres: running.iter().map(|run| self.source.frame.prepared(&run.centres)).collect(),
             all,
             scatter: self.scatter.get().is_none(),
+            heeded: self.told.heeded(),
+            degree: self.starts.degree,
         };
         let (centres, services) = (pass.vectors(), self.starts.model.services);
-        let weights = Weights { all: self.weights, others: self.others };
         let found = self.source.reduce(ASSIGN, &pass, |first, batch| {
-            pass.assign(&centres, weights, first, batch, self.workers, services)
+            pass.assign(&centres, self.told, first, batch, self.workers, services)
         })?;
         let (totals, scatter) = pass.totals(&found);
         for (run, mut totals) in running.iter_mut().zip(totals) {
-            if !self.known.is_empty() {
+            if !self.told.known.is_empty() {
                 totals.add(&self.gathered.totals);
             }
             run.totals = totals;
@@ -348,7 +346,7 @@ impl Search<'_> {
         let mut before = 0;
         self.source.pass(&mut |batch| {
             let mut labels = label(&centres, sets, batch, dim, self.workers)?;
-            self.known.within(before, labels.len()).for_each(|(at, label)| labels[at] = label);
+            self.told.known.within(before, labels.len()).for_each(|(at, label)| labels[at] = label);
             before += labels.len();
             each(&labels);
             Ok(())
@@ -366,8 +364,10 @@ impl Search<'_> {
             centres: vec![self.source.frame.prepared(&run.centres)],
             all: 1,
             scatter: false,
+            heeded: self.told.heeded(),
+            degree: self.starts.degree,
         };
-        self.source.reduce(COUNT, &pass, |first, batch| pass.count(first, batch, self.workers))
+        self.source.reduce(COUNT, &pass, |first, batch| pass.count(self.told, first, batch, self.workers))
     }
 }
 

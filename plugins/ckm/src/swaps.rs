@@ -104,7 +104,7 @@ impl<'a> Swaps<'a> {
             Sets::all_up_to(k, degree - 1).iter().for_each(|set| partners.push(set));
         }
         let joined = partners.iter().map(|set| [set, &[k as u32]].concat()).collect();
-        let known = sample.numbers.iter().map(|&row| search.known.label(row)).enumerate();
+        let known = sample.numbers.iter().map(|&row| search.told.known.label(row)).enumerate();
         let known = known.filter_map(|(at, label)| Some((at, label?))).collect();
         Self { search, points, partners, joined, known }
     }

@@ -10,7 +10,7 @@ use crate::foreign::borrow_composer;
 use crate::guard::enter;
 use crate::raw::{area, borrow_sets, copy_columns, lend_partial, read_sized, slice, space};
 use crate::{
-    Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Sets, Shape, StreamTask, Task,
+    Batch, Clusterer, Clustering, Component, Composer, Embeddings, Error, Result, Sets, Shape, StreamTask, Task,
 };
 
 /// The functions of a clusterer.
@@ -23,6 +23,7 @@ pub(super) const fn methods<C: Component + Clusterer>() -> &'static RawClusterer
             cluster: Some(cluster::<C>),
             streams: Some(streams::<C>),
             partial: Some(partial::<C>),
+            partial_of: Some(partial_of::<C>),
         }
     }
 }
@@ -79,9 +80,7 @@ unsafe extern "C" fn cluster<C: Component + Clusterer>(
             let truth = truth.as_ref();
             let seeds = raw.seeds.as_ref().map(|raw| borrow_sets(raw)).transpose()?;
             let seeds = seeds.as_ref();
-            if let Some(given) = seeds.map(Sets::len).filter(|given| *given as u64 != rows) {
-                return Err(Error::new(format!("{given} known sets were given for {rows} examples")));
-            }
+            require_known_of_all(seeds, rows)?;
             let numbers = |ptr: *const f32| (!ptr.is_null()).then(|| slice(ptr, rows)).transpose();
             let (preferences, weights) = (numbers(raw.preferences)?, numbers(raw.weights)?);
             let columns = &copy_columns(raw.columns, rows)?;
@@ -116,18 +115,49 @@ unsafe extern "C" fn partial<C: Component + Clusterer>(
     sink: PartialFn,
     sink_ctx: *mut c_void,
 ) -> i32 {
-    // SAFETY: the arguments are as `RawClustererMethods::partial` says.
+    let size = size_of::<RawBatch>() as u32;
+    let (weights, seeds) = (std::ptr::null(), std::ptr::null());
+    let batch = RawBatch { size, reserved: 0, first, rows, dim, values, weights, seeds };
+    // SAFETY: the arguments are as `RawClustererMethods::partial` says, and so the batch is as `partial_of` wants it.
+    unsafe { partial_of::<C>(instance, state, state_len, &batch, host, sink, sink_ctx) }
+}
+
+unsafe extern "C" fn partial_of<C: Component + Clusterer>(
+    instance: *mut c_void,
+    state: *const u8,
+    state_len: u64,
+    batch: *const RawBatch,
+    host: *const RawHost,
+    sink: PartialFn,
+    sink_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: the arguments are as `RawClustererMethods::partial_of` says.
     unsafe {
         enter::<C>(instance, host, |clusterer| {
+            let raw = read_sized(batch)?;
+            let (rows, dim) = (raw.rows, raw.dim);
             if rows == 0 || dim == 0 {
                 return Err(Error::data("there are no examples in the batch"));
             }
             let state = slice(state, state_len)?;
-            let batch = Embeddings::new(slice(values, area(rows, dim)?)?, dim as usize);
-            let found = with_services(host, |services| clusterer.partial(state, first, batch, services))?;
+            let examples = Embeddings::new(slice(raw.values, area(rows, dim)?)?, dim as usize);
+            let weights = (!raw.weights.is_null()).then(|| slice(raw.weights, rows)).transpose()?;
+            let seeds = raw.seeds.as_ref().map(|raw| borrow_sets(raw)).transpose()?;
+            let seeds = seeds.as_ref();
+            require_known_of_all(seeds, rows)?;
+            let batch = Batch { first: raw.first, examples, weights, seeds };
+            let found = with_services(host, |services| clusterer.partial(state, &batch, services))?;
             sink(sink_ctx, &lend_partial(&found));
             Ok(())
         })
+    }
+}
+
+/// Refuses known sets that are not one for each example.
+fn require_known_of_all(seeds: Option<&Sets>, rows: u64) -> Result<()> {
+    match seeds.map(Sets::len).filter(|given| *given as u64 != rows) {
+        None => Ok(()),
+        Some(given) => Err(Error::new(format!("{given} known sets were given for {rows} examples"))),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{foreign, required};
 use crate::abi::*;
 use crate::raw::{collect_partial, lend_columns, lend_sets};
 use crate::{
-    Clusterer, Clustering, Embeddings, Error, Flags, Partial, Result, Services, Sets, Shape, StreamTask, Task,
+    Batch, Clusterer, Clustering, Error, Flags, Partial, Result, Services, Sets, Shape, StreamTask, Task,
 };
 
 foreign! {
@@ -32,11 +32,7 @@ impl ForeignClusterer {
             ("known sets", task.seeds.map(Sets::len)),
             ("values of a further column", task.columns.first().map(|(_, column)| column.len())),
         ];
-        for (what, given) in counts {
-            if let Some(given) = given.filter(|&given| given != rows) {
-                return Err(Error::new(format!("{given} {what} were given for {rows} examples")));
-            }
-        }
+        require_for_each(rows, &counts)?;
         let composer = lend_composer(task.composer)?;
         let (truth, seeds) = (task.truth.map(lend_sets), task.seeds.map(lend_sets));
         let columns = lend_columns(task.columns)?;
@@ -113,35 +109,58 @@ impl Clusterer for ForeignClusterer {
         self.run(task, std::ptr::null(), services)
     }
 
-    fn partial(
-        &self,
-        state: &[u8],
-        first: u64,
-        batch: Embeddings<'_>,
-        services: &Services<'_>,
-    ) -> Result<Partial> {
-        let partial = required(self.methods.partial, "partial")?;
+    fn partial(&self, state: &[u8], batch: &Batch<'_>, services: &Services<'_>) -> Result<Partial> {
+        let Batch { first, examples, weights, seeds } = *batch;
+        let (rows, dim, values) = (examples.len() as u64, examples.dim() as u64, examples.values().as_ptr());
+        require_for_each(
+            examples.len(),
+            &[("weights", weights.map(<[f32]>::len)), ("known sets", seeds.map(Sets::len))],
+        )?;
+        let (instance, state, state_len) = (self.instance.raw, state.as_ptr(), state.len() as u64);
         let mut found: Option<Result<Partial>> = None;
-        call(services, |host| {
-            let (rows, dim, values) = (batch.len() as u64, batch.dim() as u64, batch.values().as_ptr());
-            let (sink, state_len) = (std::ptr::from_mut(&mut found), state.len() as u64);
-            // SAFETY: the arguments are as `RawClustererMethods::partial` says.
-            unsafe {
-                let instance = self.instance.raw;
-                partial(
-                    instance,
-                    state.as_ptr(),
-                    state_len,
+        let sink = std::ptr::from_mut(&mut found).cast();
+        match self.methods.partial_of {
+            Some(partial_of) => {
+                let seeds = seeds.map(lend_sets);
+                let raw = RawBatch {
+                    size: size_of::<RawBatch>() as u32,
+                    reserved: 0,
                     first,
                     rows,
                     dim,
                     values,
-                    host,
-                    collect_partial,
-                    sink.cast(),
-                )
+                    weights: weights.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                    seeds: seeds.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+                };
+                call(services, |host| {
+                    // SAFETY: the arguments are as `RawClustererMethods::partial_of` says.
+                    unsafe { partial_of(instance, state, state_len, &raw, host, collect_partial, sink) }
+                })?;
             }
-        })?;
+            None if weights.is_some() || seeds.is_some() => {
+                let text = "its library is older than weights and seeds of examples that are elsewhere";
+                return Err(Error::new(text).help("build it again with this version of compflow-api"));
+            }
+            None => {
+                let partial = required(self.methods.partial, "partial")?;
+                call(services, |host| {
+                    // SAFETY: the arguments are as `RawClustererMethods::partial` says.
+                    unsafe {
+                        partial(instance, state, state_len, first, rows, dim, values, host, collect_partial, sink)
+                    }
+                })?;
+            }
+        }
         found.unwrap_or_else(|| Err(Error::new("`partial` returned nothing")))
     }
+}
+
+/// Refuses what is not there once for each of `rows` examples, if it is there at all.
+fn require_for_each(rows: usize, counts: &[(&str, Option<usize>)]) -> Result<()> {
+    for &(what, given) in counts {
+        if let Some(given) = given.filter(|&given| given != rows) {
+            return Err(Error::new(format!("{given} {what} were given for {rows} examples")));
+        }
+    }
+    Ok(())
 }

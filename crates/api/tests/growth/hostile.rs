@@ -184,6 +184,7 @@ fn fake_component(kind: u32) -> RawComponent {
         cluster: Some(fake_cluster),
         streams: None,
         partial: None,
+        partial_of: None,
     };
     static EVALUATOR: RawEvaluatorMethods = RawEvaluatorMethods {
         size: size_of::<RawEvaluatorMethods>() as u32,

@@ -24,20 +24,17 @@ fn examples_that_are_elsewhere_are_added_up_there() {
             Ok(found)
         }
 
-        fn partial(
-            &self,
-            state: &[u8],
-            first: u64,
-            batch: Embeddings<'_>,
-            _services: &Services<'_>,
-        ) -> Result<Partial> {
+        fn partial(&self, state: &[u8], batch: &Batch<'_>, _services: &Services<'_>) -> Result<Partial> {
             self.0.act()?;
-            assert_eq!((state, batch.dim()), (&b"state"[..], 2));
-            let sum = batch.values().iter().copied().map(f64::from).sum();
-            Ok(Partial { sums: vec![sum], largest: vec![first as f64], rows: batch.row(0).to_vec() })
+            let Batch { first, examples, weights, seeds } = *batch;
+            assert_eq!((state, examples.dim()), (&b"state"[..], 2));
+            assert_eq!(weights, (first == 2).then_some(&[0.5][..]));
+            assert_eq!(seeds, (first == 2).then(|| Sets::from_iter([[0, 3]])).as_ref());
+            let sum = examples.values().iter().copied().map(f64::from).sum();
+            Ok(Partial { sums: vec![sum], largest: vec![first as f64], rows: examples.row(0).to_vec() })
         }
     }
-    /// Three examples, of which the last is a batch of its own.
+    /// Three examples, of which the last is a batch of its own, with a weight and a known set.
     struct There(ForeignClusterer);
     impl Rows for There {
         fn len(&self) -> usize {
@@ -57,11 +54,13 @@ fn examples_that_are_elsewhere_are_added_up_there() {
         }
 
         fn reduce(&self, state: &[u8]) -> Result<Partial> {
-            let mut fold = Fold::new();
+            let (mut fold, known) = (Fold::new(), Sets::from_iter([[0, 3]]));
             for (batch, values) in [&[1.0, 2.0, 3.0, 4.0][..], &[5.0, 6.0]].into_iter().enumerate() {
-                let batch_rows = Embeddings::new(values, 2);
-                let partial = self.0.partial(state, 2 * batch as u64, batch_rows, &Services::none())?;
-                fold.push(batch as u64, partial)?;
+                let mut told = Batch::new(2 * batch as u64, Embeddings::new(values, 2));
+                if batch == 1 {
+                    (told.weights, told.seeds) = (Some(&[0.5][..]), Some(&known));
+                }
+                fold.push(batch as u64, self.0.partial(state, &told, &Services::none())?)?;
             }
             fold.finish(2)
         }
@@ -80,6 +79,9 @@ fn examples_that_are_elsewhere_are_added_up_there() {
     assert!(run(&adding("fine"), "panic").unwrap_err().to_string().ends_with("did not"));
     let refused = run(&adding("labels"), "fine").unwrap_err().to_string();
     assert_eq!(refused, "an impossible result: 1 assignments were returned for 0 examples");
+    let short = Batch { weights: Some(&[1.0, 2.0]), ..Batch::new(0, Embeddings::new(&values, 2)) };
+    let refused = adding("fine").partial(b"state", &short, &Services::none()).unwrap_err().to_string();
+    assert_eq!(refused, "2 weights were given for 1 examples");
     let unable = run(&clusterer("stream"), "fine").unwrap_err().to_string();
     assert_eq!(unable, "cannot cluster examples that are elsewhere");
 }

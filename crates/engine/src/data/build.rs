@@ -12,7 +12,7 @@ use super::dataset::{Dataset, Ids, Trial, content_key, dataset_key, truth_key};
 use super::label_sets::{Labels, Values, wrong_kind};
 use super::seeds::{SeedRows, Seeds};
 use super::segments::{require_apart, segments};
-use super::values::{FURTHER, Width, append_further, list_parts, numbers_of, trial_numbers};
+use super::values::{FURTHER, Width, append_further, list_parts, numbers_of, trial_numbers, weights_of};
 use crate::cancel::Cancel;
 use crate::causes::Cause;
 use crate::error::{Error, Result};
@@ -149,12 +149,7 @@ impl Builder {
             preferences.extend(numbers_of(column, "preference", first_row)?);
         }
         if let Some(column) = batch.column_by_name("weight") {
-            let weights = numbers_of(column, "weight", first_row)?;
-            if let Some(row) = weights.iter().position(|weight| *weight < 0.0) {
-                let (row, weight) = (first_row + row, weights[row]);
-                return Err(Error::fault(Cause::Number, format!("row {row}: the weight {weight} is below 0")));
-            }
-            self.weights.get_or_insert_default().extend(weights);
+            self.weights.get_or_insert_default().extend(weights_of(column, first_row)?);
         }
         if let Some(column) = batch.column_by_name("seed") {
             self.seeds.get_or_insert_default().append(column, first_row, self.rows)?;

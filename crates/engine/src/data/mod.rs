@@ -5,7 +5,7 @@ pub(crate) mod dataset;
 mod files;
 pub(crate) mod label_sets;
 pub(crate) mod request;
-mod seeds;
+pub(crate) mod seeds;
 mod segments;
 pub(crate) mod snapshot;
 pub(crate) mod source;

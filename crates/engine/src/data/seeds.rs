@@ -29,6 +29,16 @@ impl Seeds {
         (hash_parts(sets.into_iter()), hash_parts(self.names.iter().map(String::as_bytes)))
     }
 
+    /// The same sets with the numbers that others have for the names; nothing if they have none for one of them.
+    pub(crate) fn renumbered(&self, names: &[String]) -> Option<Sets> {
+        let numbers: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+        let numbers: Option<Vec<u32>> =
+            self.names.iter().map(|name| numbers.get(name.as_str()).copied()).collect();
+        let numbers = numbers?;
+        let of = |set: &[u32]| set.iter().map(|member| numbers[*member as usize]).collect::<Vec<u32>>();
+        Some(self.sets.iter().map(of).collect())
+    }
+
     /// A set as the user would write it.
     pub(crate) fn shown(&self, set: &[u32]) -> String {
         let names: Vec<&str> = set.iter().map(|member| self.names[*member as usize].as_str()).collect();
@@ -38,7 +48,7 @@ impl Seeds {
 
 /// What has been read of a column of known sets.
 #[derive(Debug, Default)]
-pub(super) struct SeedRows {
+pub(crate) struct SeedRows {
     /// The rows whose set is known, ascending.
     rows: Vec<usize>,
     /// Their sets.
@@ -52,7 +62,7 @@ impl SeedRows {
     ///
     /// # Errors
     /// Naming the row that has an empty set, or a null in it.
-    pub(super) fn append(&mut self, column: &ArrayRef, first_row: usize, before: usize) -> Result<()> {
+    pub(crate) fn append(&mut self, column: &ArrayRef, first_row: usize, before: usize) -> Result<()> {
         // A column of the type null has no bits that say so.
         let nothing = column.data_type() == &DataType::Null;
         let known: Vec<usize> = (0..column.len()).filter(|&row| !nothing && !column.is_null(row)).collect();
@@ -76,7 +86,7 @@ impl SeedRows {
     ///
     /// # Errors
     /// Naming the row.
-    pub(super) fn require_single(&self) -> Result<()> {
+    pub(crate) fn require_single(&self) -> Result<()> {
         self.labels.as_ref().map_or(Ok(()), |labels| labels.require_single("seed", |at| self.rows[at]))
     }
 
@@ -90,7 +100,7 @@ impl SeedRows {
     }
 
     /// The sets of all rows that are known; none if there are no such rows.
-    pub(super) fn number(self) -> Option<Known> {
+    pub(crate) fn number(self) -> Option<Known> {
         let (sets, names) = self.labels?.number();
         Some(Known { rows: self.rows, sets, names, places: self.places })
     }
@@ -103,7 +113,7 @@ fn contradictory(text: String) -> Error {
 
 /// The known sets of all trials.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     rows: Vec<usize>,
     sets: Sets,
     names: Vec<String>,
@@ -111,6 +121,17 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Those of all of `rows` rows, of which none was left out.
+    pub(crate) fn of_all(&self, rows: usize) -> Seeds {
+        let mut sets = Sets::with_capacity(rows, self.sets.values().len());
+        for (row, set) in self.rows.iter().zip(self.sets.iter()) {
+            (sets.len()..*row).for_each(|_| sets.push(&[]));
+            sets.push(set);
+        }
+        (sets.len()..rows).for_each(|_| sets.push(&[]));
+        Seeds { sets, names: self.names.clone() }
+    }
+
     /// Those of a trial with these rows; none if no set of it is known.
     ///
     /// # Errors
@@ -189,6 +210,16 @@ mod tests {
         assert_eq!(seeds.names, ["a", "b"]);
         assert!(read(&[lists(&[None, None]), lists(&[])]).unwrap().is_none());
         assert!(read(&[Arc::new(NullArray::new(3))]).unwrap().is_none());
+    }
+
+    #[test]
+    fn those_of_some_rows_take_the_numbers_of_all() {
+        let known = read(&[Arc::new(StringArray::from(vec![None, Some("b"), None, Some("a"), None]))]).unwrap();
+        let some = known.unwrap().of_all(5);
+        assert_eq!(some.sets, Sets::from_iter([vec![], vec![1], vec![], vec![0], vec![]]));
+        let all = ["a", "aa", "b"].map(str::to_owned);
+        assert_eq!(some.renumbered(&all).unwrap(), Sets::from_iter([vec![], vec![2], vec![], vec![0], vec![]]));
+        assert_eq!(some.renumbered(&all[..2]), None);
     }
 
     #[test]

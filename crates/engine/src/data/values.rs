@@ -170,6 +170,18 @@ pub(super) fn numbers_of(column: &ArrayRef, what: &str, first_row: usize) -> Res
         .collect()
 }
 
+/// A column of weights.
+pub(crate) fn weights_of(column: &ArrayRef, first_row: usize) -> Result<Vec<f32>> {
+    let weights = numbers_of(column, "weight", first_row)?;
+    match weights.iter().position(|weight| *weight < 0.0) {
+        None => Ok(weights),
+        Some(row) => {
+            let (row, weight) = (first_row + row, weights[row]);
+            Err(Error::fault(Cause::Number, format!("row {row}: the weight {weight} is below 0")))
+        }
+    }
+}
+
 /// The values of a list column, without those that no row refers to, and every row's number of values.
 pub(super) fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
     fn of_offsets<O: arrow_array::OffsetSizeTrait>(

@@ -8,10 +8,11 @@ mod kept;
 mod origin;
 mod selected;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use compflow_api::Clustering;
+use compflow_api::{Clustering, Singletons};
 
 use self::kept::Kept;
 use self::origin::{InMemory, Remembered};
@@ -91,6 +92,23 @@ impl Fitted {
     /// What was found, numbered canonically.
     pub fn clustering(&self) -> &Clustering {
         &self.kept.outcome.clustering
+    }
+
+    /// What unions are composed from, before normalisation, exemplars included; of a method that composes nothing the
+    /// centroids of clusters that are no unions.
+    pub fn singletons(&self) -> Cow<'_, Singletons> {
+        let CellTables { singletons, clusters, centroids, .. } = &self.kept.found;
+        if !singletons.numbers.is_empty() || centroids.is_empty() {
+            return Cow::Borrowed(singletons);
+        }
+        let mut found = Singletons::default();
+        for (set, point) in clusters.iter().zip(centroids.chunks_exact(self.kept.shape.1)) {
+            if let &[number] = set {
+                found.numbers.push(number);
+                found.vectors.extend_from_slice(point);
+            }
+        }
+        Cow::Owned(found)
     }
 
     /// From every example to its cluster's representative; empty if clusters have none.

@@ -52,6 +52,15 @@ pub struct Job {
     /// The column of identifiers for labels; rows are numbered if it is not given.
     #[serde(default)]
     pub id: Option<String>,
+    /// The column that says how much each example counts.
+    #[serde(default)]
+    pub weight: Option<String>,
+    /// The column of sets that are known beforehand.
+    #[serde(default)]
+    pub known: Option<String>,
+    /// What stands between the labels of one text in that column.
+    #[serde(default)]
+    pub split: Option<String>,
     /// The folder that paths in parameters are relative to.
     pub folder: PathBuf,
 }

@@ -21,6 +21,7 @@ mod job;
 mod layout;
 mod model;
 mod read;
+mod told;
 mod worker;
 
 pub use self::job::{Job, Used, seed};

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::run::cache::Sort;
 
 /// The number changes when what follows does.
-const MODEL: Sort = Sort { ending: "model", header: "compflow model ", version: "1\n" };
+const MODEL: Sort = Sort { ending: "model", header: "compflow model ", version: "2\n" };
 
 /// What was found: clusters, without the examples.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,12 +20,14 @@ pub struct Model {
     pub dim: usize,
     /// Numbered as a run does; no assignments.
     pub clustering: Clustering,
+    /// What the user calls the first of the singletons.
+    pub names: Vec<String>,
 }
 
 impl Model {
     /// As bytes, to be kept or sent to others. The same model is the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let parts = (self.job.to_bytes(), self.rows, self.dim, &self.clustering);
+        let parts = (self.job.to_bytes(), self.rows, self.dim, &self.clustering, &self.names);
         MODEL.bytes("", &parts).unwrap_or_default()
     }
 
@@ -35,8 +37,8 @@ impl Model {
     /// If they are none, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let text = "these bytes are no model of this version of compflow, or damaged";
-        let parts: Option<(Vec<u8>, u64, usize, Clustering)> = MODEL.value("", bytes);
-        let (job, rows, dim, clustering) = parts.ok_or_else(|| Error::request(text))?;
-        Ok(Self { job: Job::from_bytes(&job)?, rows, dim, clustering })
+        let parts: Option<(Vec<u8>, u64, usize, Clustering, Vec<String>)> = MODEL.value("", bytes);
+        let (job, rows, dim, clustering, names) = parts.ok_or_else(|| Error::request(text))?;
+        Ok(Self { job: Job::from_bytes(&job)?, rows, dim, clustering, names })
     }
 }

@@ -1,17 +1,18 @@
 //! Reading the examples of a shard.
 
-use std::sync::mpsc::sync_channel;
+use std::path::Path;
+use std::sync::mpsc::{channel, sync_channel};
 
 use arrow_array::{ArrayRef, RecordBatch};
-use compflow_api::{BATCH_ROWS, ForeignLoader, Kind};
+use compflow_api::{BATCH_ROWS, Batch, Embeddings, ForeignLoader, Kind, Sets};
 
 use super::job::Job;
 use super::layout::{Piece, Shard};
-use crate::assign::table::{identifiers, row_numbers};
+use super::told::known_of;
 use crate::data::request::Request;
 use crate::data::source::DataSource;
 use crate::data::survey::describe;
-use crate::data::values::Width;
+use crate::data::values::{Width, weights_of};
 use crate::error::{Error, Result};
 use crate::pipeline::Named;
 use crate::plugin::factory::Factory;
@@ -19,10 +20,47 @@ use crate::plugin::factory::Factory;
 /// The loader that reads some rows of a file without the others; of what others read, the rows before are left out.
 const RANGES: &str = "parquet";
 
-/// Rows of a shard, and their identifiers if they are wanted.
-pub(super) struct Rows {
-    pub(super) values: Vec<f32>,
-    pub(super) ids: Option<ArrayRef>,
+/// Rows of a file.
+pub(super) struct Found {
+    pub(super) batch: RecordBatch,
+    /// The number of the first of them in the file.
+    pub(super) row: usize,
+    /// Its number among all examples.
+    pub(super) number: u64,
+}
+
+impl Found {
+    /// The column that the engine calls so.
+    pub(super) fn column(&self, name: &str) -> Result<&ArrayRef> {
+        let missing = || Error::data(format!("the loader returned no column `{name}`"));
+        self.batch.column_by_name(name).ok_or_else(missing)
+    }
+
+    /// The first `count` of them, and the others.
+    fn split(&self, count: usize) -> (Self, Self) {
+        let Self { batch, row, number } = self;
+        let count = count.min(batch.num_rows());
+        let (first, rest) = (batch.slice(0, count), batch.slice(count, batch.num_rows() - count));
+        let later = Self { batch: rest, row: row + count, number: number + count as u64 };
+        (Self { batch: first, row: *row, number: *number }, later)
+    }
+}
+
+/// A batch of examples, and what is told of them.
+#[derive(Default)]
+pub(super) struct Read {
+    first: u64,
+    values: Vec<f32>,
+    weights: Option<Vec<f32>>,
+    known: Option<Sets>,
+}
+
+impl Read {
+    /// As a clusterer is given it.
+    pub(super) fn batch(&self, dim: usize) -> Batch<'_> {
+        let (weights, seeds) = (self.weights.as_deref(), self.known.as_ref());
+        Batch { weights, seeds, ..Batch::new(self.first, Embeddings::new(&self.values, dim)) }
+    }
 }
 
 /// Reads shards of a job.
@@ -30,72 +68,97 @@ pub(super) struct Rows {
 pub(super) struct Reader<'a> {
     pub(super) job: &'a Job,
     pub(super) factory: &'a Factory,
-    pub(super) dim: usize,
     pub(super) threads: usize,
 }
 
 impl Reader<'_> {
-    /// Hands all examples of a shard to `each` in batches of [`BATCH_ROWS`]. Reading goes on while a batch is worked on.
+    /// Hands all examples of a shard to `each` in batches of [`BATCH_ROWS`]; known sets are of these names. Reading goes on while
+    /// a batch is worked on.
     ///
     /// # Errors
     /// What `each` returned, or why they cannot be read, with the name of the file.
-    pub(super) fn batches(&self, shard: &Shard, mut each: impl FnMut(Vec<f32>) -> Result<()>) -> Result<()> {
+    pub(super) fn batches(
+        &self,
+        shard: &Shard,
+        dim: usize,
+        names: &[String],
+        mut each: impl FnMut(&Read) -> Result<()>,
+    ) -> Result<()> {
         std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Vec<f32>>(2);
+            let (sender, receiver) = sync_channel::<Read>(2);
+            // What was worked on is filled again: memory that is new takes the system longer than copying.
+            let (used, emptied) = channel::<Read>();
             let reader = scope.spawn(move || {
-                let full = BATCH_ROWS * self.dim;
-                let mut rows: Vec<f32> = Vec::with_capacity(full);
-                self.each_piece(shard, false, &mut |found| {
-                    let mut left = &found.values[..];
-                    while !left.is_empty() {
-                        let (now, later) = left.split_at(left.len().min(full - rows.len()));
-                        rows.extend_from_slice(now);
+                let begun = |first: u64| {
+                    let mut values = emptied.try_recv().map_or_else(|_| Vec::new(), |used| used.values);
+                    values.clear();
+                    values.reserve_exact(BATCH_ROWS.min(shard.rows() as usize) * dim);
+                    Read { first, values, ..Read::default() }
+                };
+                let (mut read, mut width) = (begun(shard.first), Width { dim });
+                self.each_piece(shard, &["embedding", "weight", "seed"], &mut |found| {
+                    let mut left = found;
+                    while left.batch.num_rows() > 0 {
+                        let (now, later) = left.split(BATCH_ROWS - read.values.len() / dim);
+                        read.values.extend_from_slice(width.values(now.column("embedding")?, now.row)?.values());
+                        if self.job.weight.is_some() {
+                            let weights = weights_of(now.column("weight")?, now.row)?;
+                            read.weights.get_or_insert_default().extend(weights);
+                        }
+                        if self.job.known.is_some() {
+                            let sets = known_of(now.column("seed")?, now.row, names)?;
+                            let known = read.known.get_or_insert_default();
+                            sets.iter().for_each(|set| known.push(set));
+                        }
                         left = later;
-                        if rows.len() == full {
-                            let whole = std::mem::replace(&mut rows, Vec::with_capacity(full));
+                        if read.values.len() == BATCH_ROWS * dim {
+                            let next = begun(read.first + BATCH_ROWS as u64);
                             // Nobody listens any more if this fails, and that is why.
-                            sender.send(whole).map_err(|_| Error::Interrupted)?;
+                            sender.send(std::mem::replace(&mut read, next)).map_err(|_| Error::Interrupted)?;
                         }
                     }
                     Ok(())
                 })?;
-                if !rows.is_empty() {
-                    sender.send(rows).map_err(|_| Error::Interrupted)?;
+                if !read.values.is_empty() {
+                    sender.send(read).map_err(|_| Error::Interrupted)?;
                 }
                 Ok::<(), Error>(())
             });
             let mut taken = Ok(());
             for batch in receiver {
-                taken = if self.factory.cancel.requested() { Err(Error::Interrupted) } else { each(batch) };
+                taken = if self.factory.cancel.requested() { Err(Error::Interrupted) } else { each(&batch) };
                 if taken.is_err() {
                     // Leaving the loop drops the receiver, which ends the reader.
                     break;
                 }
+                // The reader may have ended, and needs none.
+                let _ = used.send(batch);
             }
             let read = reader.join().unwrap_or_else(|_| Err(Error::data("reading panicked")));
             taken.and(read)
         })
     }
 
-    /// Hands all examples of a shard to `each` as they come.
+    /// Hands the rows of a shard to `each` as they come, with these columns as far as the job has them.
     ///
     /// # Errors
     /// As for [`batches`](Self::batches).
     pub(super) fn each_piece(
         &self,
         shard: &Shard,
-        with_ids: bool,
-        each: &mut dyn FnMut(Rows) -> Result<()>,
+        columns: &[&str],
+        each: &mut dyn FnMut(Found) -> Result<()>,
     ) -> Result<()> {
-        let mut first = shard.first;
+        let mut number = shard.first;
         for piece in &shard.pieces {
             piece.require_unchanged()?;
             let mut taken = 0;
-            self.read(piece, with_ids, first, &mut |rows| {
-                taken += (rows.values.len() / self.dim) as u64;
-                each(rows)
-            })
-            .map_err(|error| match error {
+            let read = self.read(piece, columns, &mut |row, batch| {
+                let found = Found { batch, row, number: number + taken };
+                taken += found.batch.num_rows() as u64;
+                each(found)
+            });
+            read.map_err(|error| match error {
                 Error::Interrupted => Error::Interrupted,
                 other => Error::data(format!("{}: {other}", piece.about())),
             })?;
@@ -103,63 +166,90 @@ impl Reader<'_> {
             if taken != piece.rows {
                 return Err(Error::data(format!("{}: {taken} rows were read", piece.about())));
             }
-            first += piece.rows;
+            number += piece.rows;
         }
         Ok(())
     }
 
+    /// How many rows a file has, and how long its embeddings are, by reading it: only the first rows if `rows` is known.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(super) fn count(&self, path: &Path, about: &str, rows: Option<u64>) -> Result<(u64, usize)> {
+        let source = self.source(path, &["embedding"], &self.job.loader.params, about)?;
+        let (mut counted, mut width) = (0, Width::default());
+        for batch in source.load(Some(path), self.factory, self.threads)? {
+            let batch = batch?;
+            if self.factory.cancel.requested() {
+                return Err(Error::Interrupted);
+            }
+            if width.dim == 0 && batch.num_rows() > 0 {
+                let found = Found { batch: batch.slice(0, 1), row: 0, number: 0 };
+                width.values(found.column("embedding")?, 0)?;
+                if let Some(rows) = rows {
+                    return Ok((rows, width.dim));
+                }
+            }
+            counted += batch.num_rows() as u64;
+        }
+        Ok((counted, width.dim))
+    }
+
+    /// A loader and the columns that are wanted of a file, as far as the job has them; `about` is the file, for messages.
+    ///
+    /// # Errors
+    /// If a pattern stands for no column.
+    pub(super) fn source(
+        &self,
+        path: &Path,
+        columns: &[&str],
+        params: &serde_json::Value,
+        about: &str,
+    ) -> Result<DataSource> {
+        let Job { loader: used, embedding, id, weight, known, split, .. } = self.job;
+        let created = self.factory.create(Kind::Loader, &used.name, &params.to_string(), "shard")?;
+        let loader = ForeignLoader::try_from(created.instance)?;
+        let one = |name: &Option<String>| name.clone().map(Named::One);
+        let all = [
+            ("embedding", Some(Named::from_option(embedding))),
+            ("id", one(id)),
+            ("weight", one(weight)),
+            ("seed", one(known)),
+        ];
+        let wanted = all.into_iter().filter(|(name, _)| columns.contains(name));
+        let wanted: Vec<(String, Named)> =
+            wanted.filter_map(|(name, named)| Some((name.to_owned(), named?))).collect();
+        let request = Request::new(&wanted, split.as_deref(), about, || {
+            Ok(describe(&loader, Some(path), &used.name, "shard", self.factory)?.names()?)
+        })?;
+        Ok(DataSource { name: "shard".to_owned(), loader, seed: 0, files: Vec::new(), request, segments: false })
+    }
+
+    /// Hands the rows of a piece to `each`, with the number of the first in the file.
     fn read(
         &self,
         piece: &Piece,
-        with_ids: bool,
-        first: u64,
-        each: &mut dyn FnMut(Rows) -> Result<()>,
+        columns: &[&str],
+        each: &mut dyn FnMut(usize, RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        let ranged = self.job.loader.name == RANGES;
         let mut params = self.job.loader.params.clone();
+        let chosen = ["where", "rows"].iter().any(|name| params.get(name).is_some());
+        let ranged = self.job.loader.name == RANGES && !chosen;
         if ranged && let Some(params) = params.as_object_mut() {
             params.insert("rows".to_owned(), serde_json::json!({ "first": piece.first, "count": piece.rows }));
         }
-        let created = self.factory.create(Kind::Loader, &self.job.loader.name, &params.to_string(), "shard")?;
-        let id = self.job.id.as_ref().filter(|_| with_ids);
-        let loader = ForeignLoader::try_from(created.instance)?;
-        let mut columns = vec![("embedding".to_owned(), Named::from_option(&self.job.embedding))];
-        columns.extend(id.map(|id| ("id".to_owned(), Named::One(id.clone()))));
-        let request = Request::new(&columns, None, &piece.about(), || {
-            Ok(describe(&loader, Some(&piece.path), &self.job.loader.name, "shard", self.factory)?.names()?)
-        })?;
-        let source =
-            DataSource { name: "shard".to_owned(), loader, seed: 0, files: Vec::new(), request, segments: false };
-        let (mut width, mut skip, mut left) = (Width { dim: self.dim }, piece.first as usize, piece.rows as usize);
-        if ranged {
-            skip = 0;
-        }
-        let (mut row, mut number) = (if ranged { piece.first as usize } else { 0 }, first);
+        let source = self.source(&piece.path, columns, &params, &piece.about())?;
+        let first = piece.first as usize;
+        let (mut row, mut skip, mut left) =
+            if ranged { (first, 0, piece.rows as usize) } else { (0, first, piece.rows as usize) };
         for batch in source.load(Some(&piece.path), self.factory, self.threads)? {
             let batch: RecordBatch = batch?;
             let from = skip.min(batch.num_rows());
-            skip -= from;
             let count = (batch.num_rows() - from).min(left);
-            let wanted = batch.slice(from, count);
-            let first_row = row + from;
-            row += batch.num_rows();
-            left -= count;
-            if count == 0 {
-                if left == 0 {
-                    break;
-                }
-                continue;
+            if count > 0 {
+                each(row + from, batch.slice(from, count))?;
             }
-            let column = wanted.column_by_name("embedding");
-            let column = column.ok_or_else(|| Error::data("the loader returned no embeddings"))?;
-            let values = width.values(column, first_row)?.values().to_vec();
-            let ids = match (with_ids, wanted.column_by_name("id")) {
-                (false, _) => None,
-                (true, Some(column)) => Some(identifiers(column, first_row)?),
-                (true, None) => Some(row_numbers(number, count)),
-            };
-            number += count as u64;
-            each(Rows { values, ids })?;
+            (row, skip, left) = (row + batch.num_rows(), skip - from, left - count);
             if left == 0 {
                 break;
             }

@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Float32Array, RecordBatch};
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Composer, Embeddings, Flags, Fold, ForeignClusterer, ForeignComposer, ForeignLoader,
-    Kind, Level, LoadRequest, Loader, Partial, Rows, Services, Sets, Space, StreamTask, Table, Task,
+    BATCH_ROWS, Clusterer, Composer, Embeddings, Flags, Fold, ForeignClusterer, ForeignComposer, Kind, Level,
+    LoadRequest, Loader, Partial, Rows, Services, Sets, Space, StreamTask, Table, Task,
 };
 
 use super::job::Job;
 use super::layout::{Layout, Shard, batches};
 use super::model::Model;
 use super::read::Reader;
-use crate::assign::table::{table, write};
+use super::told::Told;
+use crate::assign::table::{identifiers, row_numbers, table, write};
 use crate::assign::{AssignOptions, Assigner, Cell, Examples, Origin};
 use crate::cancel::Cancel;
-use crate::data::request::Request;
-use crate::data::survey::{describe, missing_column};
+use crate::data::survey::missing_column;
+use crate::data::values::Width;
 use crate::error::{Error, Result};
 use crate::files::{Staged, display, plain};
 use crate::observer::{Observer, Progress};
-use crate::pipeline::Named;
 use crate::plan::Resources;
 use crate::plan::resources::{cores, memory_budget};
 use crate::plugin::Registry;
@@ -81,6 +81,12 @@ impl Worker {
                 able.join(", ")
             )));
         }
+        let uses = made.instance.flags()?;
+        let told = [(&job.weight, Flags::USES_WEIGHTS, "weights"), (&job.known, Flags::USES_SEEDS, "known sets")];
+        if let Some((_, _, what)) = told.iter().find(|(column, flag, _)| column.is_some() && !uses.contains(*flag))
+        {
+            return Err(Error::request(format!("`{name}` makes no use of {what}")));
+        }
         let clusterer = ForeignClusterer::try_from(made.instance)?;
         let composer = match &job.composer {
             None => None,
@@ -98,37 +104,37 @@ impl Worker {
         &self.job
     }
 
-    /// Counts the rows of files, which are read as if they were one, and cuts them into about so many shards.
+    /// Counts the rows of files, which are read as if they were one, and cuts them into about so many shards. Files are read
+    /// only if their loader cannot say how many rows there are.
     ///
     /// # Errors
-    /// If a file cannot be read, its rows cannot be counted without reading them, or embeddings differ in length.
+    /// If a file cannot be read, or embeddings differ in length.
     pub fn layout(&self, files: &[PathBuf], shards: usize) -> Result<Layout> {
-        let Job { loader: used, embedding, .. } = &self.job;
-        let created = self.factory.create(Kind::Loader, &used.name, &used.params.to_string(), &used.name)?;
-        let loader = ForeignLoader::try_from(created.instance)?;
+        let (reader, used) = (self.reader(), &self.job.loader);
         let host = ComponentHost::new(&self.factory, &used.name);
         let services = Services { host: &host, memory: self.factory.memory, ..Services::none() };
         let mut counted: Vec<(PathBuf, u64)> = Vec::new();
         let mut first: Option<(usize, &PathBuf)> = None;
         for file in files {
             let path = std::path::absolute(file).map_err(|error| Error::request(plain(&error)))?;
-            let named = [("embedding".to_owned(), Named::from_option(embedding))];
-            let columns = Request::new(&named, None, &display(file), || {
-                Ok(describe(&loader, Some(&path), &used.name, &display(file), &self.factory)?.names()?)
-            })?;
-            let asked = columns.asked();
+            let source = reader.source(&path, &["embedding", "weight", "seed"], &used.params, &display(file))?;
+            let asked = source.request.asked();
             let request = LoadRequest { path: Some(&path), columns: &asked };
-            let described = loader.describe(&request, &services);
+            let described = source.loader.describe(&request, &services);
             let described = described.map_err(|error| missing_column(error, &asked, &display(file), |_| None))?;
-            let said = described.and_then(|described| Some((described.rows?, columns.dim().or(described.dim))));
-            let Some((rows, dim)) = said else {
-                return Err(Error::request(format!(
-                    "{}: `{}` cannot say how many rows there are without reading them, and shards must know",
-                    display(file),
-                    used.name
-                )));
+            let said = described.map(|described| (described.rows, source.request.dim().or(described.dim)));
+            let (rows, dim) = match said {
+                Some((Some(0), _)) => (0, 0),
+                Some((Some(rows), Some(dim))) => (rows, dim),
+                said => {
+                    let counted = reader.count(&path, &display(file), said.and_then(|(rows, _)| rows));
+                    counted.map_err(|error| match error {
+                        Error::Interrupted => Error::Interrupted,
+                        other => Error::data(format!("{}: {other}", display(file))),
+                    })?
+                }
             };
-            if let Some(dim) = dim.filter(|_| rows > 0) {
+            if rows > 0 {
                 let (known, of) = *first.get_or_insert((dim, file));
                 if dim != known {
                     return Err(Error::data(format!(
@@ -158,41 +164,42 @@ impl Worker {
     pub fn partial(&self, state: &[u8], shard: &Shard, dim: usize) -> Result<Vec<u8>> {
         let host = ComponentHost::new(&self.factory, &self.job.clusterer.name);
         let services = self.services(&host);
-        let reader = Reader { job: &self.job, factory: &self.factory, dim, threads: self.threads };
-        let (mut fold, mut first) = (Fold::new(), shard.first);
-        reader.batches(shard, |values| {
-            let batch = Embeddings::new(&values, dim);
-            let partial = self.clusterer.partial(state, first, batch, &services)?;
-            fold.push(first / BATCH_ROWS as u64, partial)?;
-            first += batch.len() as u64;
-            Ok(())
+        let (names, state) = split_state(state)?;
+        let mut fold = Fold::new();
+        self.reader().batches(shard, dim, &names, |read| {
+            let batch = read.batch(dim);
+            let partial = self.clusterer.partial(state, &batch, &services)?;
+            Ok(fold.push(batch.first / BATCH_ROWS as u64, partial)?)
         })?;
         encode(&fold)
     }
 
-    /// Clusters all examples; every pass over them is one call of `map`.
+    /// Clusters all examples; every pass over them is one call of `map`. Columns of weights and of known sets are read here
+    /// before, without the embeddings.
     ///
     /// # Errors
-    /// Those of `map` and of the clusterer.
+    /// Those of `map` and of the clusterer, and what is wrong with these columns.
     pub fn fit(&self, layout: &Layout, map: &dyn Map) -> Result<Model> {
         let name = &self.job.clusterer.name;
         let host = ComponentHost::new(&self.factory, name).with_progress();
         let services = self.services(&host);
-        let columns = Table::new();
+        let (columns, told) = (Table::new(), Told::read(self.reader(), layout)?);
+        let names = told.seeds.as_ref().map_or(&[][..], |seeds| &seeds.names);
         let task = StreamTask {
-            rows: &Elsewhere { layout, map },
+            rows: &Elsewhere { layout, map, names },
             space: self.job.space,
             degree: self.job.degree,
             composer: self.composer.as_ref().map(|composer| composer as &dyn Composer),
             truth: None,
             preferences: None,
-            weights: None,
-            seeds: None,
+            weights: told.weights.as_deref(),
+            seeds: told.seeds.as_ref().map(|seeds| &seeds.sets),
             columns: &columns,
         };
         let found = self.clusterer.cluster_stream(&task, &services)?;
         let (job, rows, dim) = (self.job.clone(), layout.rows, layout.dim);
-        Ok(Model { job, rows, dim, clustering: canonical(found, 0) })
+        let clustering = canonical(found, names.len());
+        Ok(Model { job, rows, dim, clustering, names: names.to_vec() })
     }
 
     /// Gives the examples of a shard to the clusters of a model, and writes a row for each as `compflow assign` does.
@@ -202,13 +209,12 @@ impl Worker {
     /// If they cannot be read, or the table cannot be written.
     pub fn assign(&self, model: &Model, shard: &Shard, out: &Path) -> Result<u64> {
         let assigner = self.assigner(model)?;
-        let reader = Reader { job: &self.job, factory: &self.factory, dim: model.dim, threads: self.threads };
         let progress = self.factory.observer.work("assigning");
         let unwritable =
             |error: std::io::Error| Error::run(format!("{} cannot be written: {}", out.display(), plain(&error)));
         let mut done = Err(Error::run("nothing was written"));
         let staged = Staged::write(out, true, |file| {
-            done = self.assign_to(&assigner, reader, shard, &*progress, |parts| write(file, parts));
+            done = self.assign_to(&assigner, shard, &*progress, |parts| write(file, parts));
             if done.is_ok() { Ok(()) } else { Err(std::io::Error::other("given up")) }
         });
         match (staged, done) {
@@ -223,7 +229,6 @@ impl Worker {
     fn assign_to(
         &self,
         assigner: &Assigner,
-        reader: Reader<'_>,
         shard: &Shard,
         progress: &dyn Progress,
         write: impl FnOnce(&mut dyn Iterator<Item = Result<RecordBatch>>) -> Result<()>,
@@ -231,23 +236,29 @@ impl Worker {
         std::thread::scope(|scope| {
             let (sender, receiver) = std::sync::mpsc::sync_channel(2);
             scope.spawn(move || {
-                let read = reader
-                    .each_piece(shard, true, &mut |rows| sender.send(Ok(rows)).map_err(|_| Error::Interrupted));
+                let mut width = Width { dim: assigner.dim() };
+                let read = self.reader().each_piece(shard, &["embedding", "id"], &mut |found| {
+                    let values = width.values(found.column("embedding")?, found.row)?;
+                    let ids = match self.job.id {
+                        Some(_) => identifiers(found.column("id")?, found.row)?,
+                        None => row_numbers(found.number, found.batch.num_rows()),
+                    };
+                    sender.send(Ok((values, ids))).map_err(|_| Error::Interrupted)
+                });
                 if let Err(error) = read {
                     // Nobody listens any more if this fails, and that is why.
                     let _ = sender.send(Err(error));
                 }
             });
             let mut done = 0;
-            let mut parts = receiver.into_iter().map(|rows| {
+            let mut parts = receiver.into_iter().map(|read| {
                 if self.factory.cancel.requested() {
                     return Err(Error::Interrupted);
                 }
-                let rows: super::read::Rows = rows?;
-                let assigned = assigner.assign(Embeddings::new(&rows.values, assigner.dim()))?;
+                let (values, ids): (Float32Array, ArrayRef) = read?;
+                let assigned = assigner.assign(Embeddings::new(values.values(), assigner.dim()))?;
                 done += assigned.len() as u64;
                 progress.advance(done, shard.rows());
-                let ids = rows.ids.ok_or_else(|| Error::data("examples have no identifiers"))?;
                 table(vec![("id".to_owned(), ids)], &assigned)
             });
             write(&mut parts)?;
@@ -265,6 +276,10 @@ impl Worker {
         let found = CellTables::of(&model.clustering);
         // The examples are not here, and so none of them belongs to nothing.
         Assigner::new(&Found { worker: self, model }, &cell, &found, (0, model.dim), &AssignOptions::default())
+    }
+
+    fn reader(&self) -> Reader<'_> {
+        Reader { job: &self.job, factory: &self.factory, threads: self.threads }
     }
 
     fn services<'a>(&self, host: &'a ComponentHost<'a>) -> Services<'a> {
@@ -289,10 +304,20 @@ fn decode(bytes: &[u8]) -> Result<Fold> {
     postcard::from_bytes(bytes).map_err(|_| Error::run("what came of a shard is damaged, or of another version"))
 }
 
+/// What is sent for a pass: the clusterer's state, and before it the names of singletons, whose numbers known sets have.
+fn join_state(names: &[String], state: &[u8]) -> Result<Vec<u8>> {
+    postcard::to_stdvec(&(names, state)).map_err(|error| Error::run(format!("a state cannot be encoded: {error}")))
+}
+
+fn split_state(bytes: &[u8]) -> Result<(Vec<String>, &[u8])> {
+    postcard::from_bytes(bytes).map_err(|_| Error::run("a state is damaged, or of another version"))
+}
+
 /// Examples that others have.
 struct Elsewhere<'a> {
     layout: &'a Layout,
     map: &'a dyn Map,
+    names: &'a [String],
 }
 
 impl Rows for Elsewhere<'_> {
@@ -313,7 +338,8 @@ impl Rows for Elsewhere<'_> {
     }
 
     fn reduce(&self, state: &[u8]) -> compflow_api::Result<Partial> {
-        let found = self.map.map(state, &self.layout.shards).map_err(Error::into_component)?;
+        let state = join_state(self.names, state).map_err(Error::into_component)?;
+        let found = self.map.map(&state, &self.layout.shards).map_err(Error::into_component)?;
         let folds = found.iter().map(|bytes| decode(bytes)).collect::<Result<Vec<Fold>>>();
         Fold::merge(folds.map_err(Error::into_component)?)?.finish(batches(self.layout.rows))
     }

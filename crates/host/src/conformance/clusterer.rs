@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    BATCH_ROWS, Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, Fold, ForeignClusterer,
+    BATCH_ROWS, Batch, Clusterer, Clustering, Code, Composer, Embeddings, Error, Flags, Fold, ForeignClusterer,
     IMPOSSIBLE, Partial, Result, Rows, Services, Sets, Shape, StreamTask, Table, Task,
 };
 
@@ -148,7 +148,14 @@ pub(crate) fn test(subject: &'static Subject) {
         });
     }
     if wants.flags.contains(Flags::HAS_PARTIAL) {
-        point("finds the same in examples that are elsewhere", || elsewhere(subject, wants));
+        point("finds the same in examples that are elsewhere", || elsewhere(subject, wants, Flags::NONE));
+        let told = [
+            ("heeds the weights of examples that are elsewhere", Flags::USES_WEIGHTS),
+            ("heeds known sets of examples that are elsewhere", Flags::USES_SEEDS),
+        ];
+        for (name, told) in told.into_iter().filter(|(_, told)| wants.flags.contains(*told)) {
+            point(name, || elsewhere(subject, wants, told));
+        }
     }
     if wants.flags.contains(Flags::USES_WEIGHTS) {
         weights(subject, wants, &small);
@@ -192,9 +199,11 @@ fn same(first: &Clustering, second: &Clustering) -> Result<Verdict> {
     Ok(Verdict::Pass)
 }
 
-/// Examples that only another instance sees, batch by batch.
+/// Examples that only another instance sees, batch by batch, with what is told of them.
 struct Elsewhere<'a> {
     examples: Embeddings<'a>,
+    weights: Option<&'a [f32]>,
+    seeds: Option<&'a Sets>,
     other: ForeignClusterer,
     services: Services<'a>,
 }
@@ -219,8 +228,14 @@ impl Rows for Elsewhere<'_> {
     fn reduce(&self, state: &[u8]) -> Result<Partial> {
         let (mut fold, mut batches) = (Fold::new(), 0);
         self.examples.pass(&mut |batch| {
-            let first = batches * BATCH_ROWS as u64;
-            fold.push(batches, self.other.partial(state, first, batch, &self.services)?)?;
+            let first = batches as usize * BATCH_ROWS;
+            let seeds = self.seeds.map(|all| all.iter().skip(first).take(batch.len()).collect::<Sets>());
+            let batch = Batch {
+                weights: self.weights.map(|all| &all[first..][..batch.len()]),
+                seeds: seeds.as_ref(),
+                ..Batch::new(first as u64, batch)
+            };
+            fold.push(batches, self.other.partial(state, &batch, &self.services)?)?;
             batches += 1;
             Ok(())
         })?;
@@ -228,17 +243,28 @@ impl Rows for Elsewhere<'_> {
     }
 }
 
-/// More than a batch of them, and what is found in them is what is found here, but for the assignments.
-fn elsewhere(subject: &Subject, wants: &Wants) -> Result<Verdict> {
+/// More than a batch of them, with weights or known sets if the flag is that, and what is found in them is what is found
+/// here, but for the assignments.
+fn elsewhere(subject: &Subject, wants: &Wants, told: Flags) -> Result<Verdict> {
     let examples = examples::mixture(BATCH_ROWS + 64, 2);
+    let numbers: Vec<f32> = (0..examples.truth.len()).map(|row| (row % 4) as f32).collect();
+    let some = |row: usize| if row % 1000 == 7 { &examples.truth[row] } else { &[][..] };
+    let known: Sets = (0..examples.truth.len()).map(some).collect();
+    let weights = (told == Flags::USES_WEIGHTS).then_some(&numbers[..]);
+    let seeds = (told == Flags::USES_SEEDS).then_some(&known);
     let (watch, composer, columns) = (subject.watch(), examples::composer()?, wants.table(examples.truth.len()));
     let (clusterer, services) = (subject.make::<ForeignClusterer>()?, watch.services(1, 2));
-    let task = wants.task(&examples, &columns, 2, &composer);
+    let task = Task { weights, seeds, ..wants.task(&examples, &columns, 2, &composer) };
     let here = match clusterer.streams()? {
-        true => clusterer.cluster_stream(&task.stream(), &services)?,
-        false => clusterer.cluster(&task, &services)?,
+        true => clusterer.cluster_stream(&task.stream(), &services),
+        false => clusterer.cluster(&task, &services),
     };
-    let rows = Elsewhere { examples: task.embeddings, other: subject.make()?, services };
+    let here = match here {
+        // Its parameters may not allow for as many singletons as have names.
+        Err(error) if seeds.is_some() => return Ok(Verdict::Skip(error.to_string())),
+        here => here?,
+    };
+    let rows = Elsewhere { examples: task.embeddings, weights, seeds, other: subject.make()?, services };
     let there = clusterer.cluster_stream(&StreamTask { rows: &rows, ..task.stream() }, &services)?;
     require(there.assignments.is_empty(), || "assigns examples that are elsewhere".to_owned())?;
     let centres = |found: &Clustering| -> BTreeMap<Vec<u32>, Option<Vec<u32>>> {

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, FixedSizeListArray, RecordBatch};
+use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch};
 use compflow_engine::shards::{Job, Layout, Model, Shard, Used, Worker, merge, seed};
 use compflow_engine::{Cancel, Registry, Resources, Silent};
 use parquet::arrow::ArrowWriter;
@@ -19,40 +20,72 @@ const DIM: usize = 3;
 
 /// Examples of three singletons and their unions under `max`, by a generator of our own.
 fn examples(rows: usize) -> Vec<f32> {
+    examples_and_sets(rows).0
+}
+
+/// The same, and which singletons each is made of.
+fn examples_and_sets(rows: usize) -> (Vec<f32>, Vec<[usize; 2]>) {
     let singletons = [[4.0f32, 0.0, 0.5], [0.0, 5.0, 1.0], [1.0, 0.5, 6.0]];
     let mut state = 1u64;
     let mut next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1 << 24) as f32
     };
-    let mut values = Vec::with_capacity(rows * DIM);
+    let (mut values, mut sets) = (Vec::with_capacity(rows * DIM), Vec::new());
     for _ in 0..rows {
         let (first, second) = ((next() * 3.0) as usize, (next() * 3.0) as usize);
+        sets.push([first, second]);
         values.extend((0..DIM).map(|at| singletons[first][at].max(singletons[second][at]) + next() - 0.5));
     }
-    values
+    (values, sets)
 }
 
 /// Writes files of so many rows, in row groups that have nothing to do with batches.
 fn write_files(folder: &Folder, rows: &[usize]) -> Vec<PathBuf> {
-    let values = examples(rows.iter().sum());
-    let mut left = &values[..];
-    let written = rows.iter().enumerate().map(|(at, rows)| {
-        let (own, rest) = left.split_at(rows * DIM);
-        left = rest;
-        write_file(&folder.path(&format!("part-{at}.parquet")), own, DIM)
+    let (values, sets) = examples_and_sets(rows.iter().sum());
+    let all = columns(&values, DIM, &sets);
+    let mut first = 0;
+    let written = rows.iter().enumerate().map(|(at, &rows)| {
+        let own = all.slice(first, rows);
+        first += rows;
+        write(&folder.path(&format!("part-{at}.parquet")), &own)
     });
     written.collect()
 }
 
-fn write_file(path: &Path, values: &[f32], dim: usize) -> PathBuf {
+/// With weights, some of which are 0, and names of what is in a few of the examples; one is never known alone.
+fn columns(values: &[f32], dim: usize, sets: &[[usize; 2]]) -> RecordBatch {
     let lists = values.chunks_exact(dim).map(|row| Some(row.iter().copied().map(Some)));
     let lists = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(lists, dim as i32);
-    let batch = RecordBatch::try_from_iter([("embedding", Arc::new(lists) as ArrayRef)]).unwrap();
+    let rows = values.len() / dim;
+    let weights = Float32Array::from_iter_values((0..rows).map(|row| (row % 5) as f32 * 0.3));
+    let mut known = ListBuilder::new(StringBuilder::new());
+    for (row, [first, second]) in sets.iter().enumerate() {
+        let told = row % 997 == 3 && [*first, *second] != [2, 2];
+        if told {
+            known.values().append_value(["b", "c", "a"][*first]);
+            known.values().append_value(["b", "c", "a"][*second]);
+        }
+        known.append(told);
+    }
+    (sets.len()..rows).for_each(|_| known.append(false));
+    RecordBatch::try_from_iter([
+        ("embedding", Arc::new(lists) as ArrayRef),
+        ("weight", Arc::new(weights) as ArrayRef),
+        ("known", Arc::new(known.finish()) as ArrayRef),
+    ])
+    .unwrap()
+}
+
+fn write_file(path: &Path, values: &[f32], dim: usize) -> PathBuf {
+    write(path, &columns(values, dim, &[]))
+}
+
+fn write(path: &Path, batch: &RecordBatch) -> PathBuf {
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(30_000)).build();
     let file = std::fs::File::create(path).unwrap();
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
+    writer.write(batch).unwrap();
     writer.close().unwrap();
     path.to_owned()
 }
@@ -67,6 +100,9 @@ fn job(folder: &Folder, clusterer: &str, params: serde_json::Value) -> Job {
         loader: Used::new("parquet"),
         embedding: "embedding".to_owned(),
         id: None,
+        weight: None,
+        known: None,
+        split: None,
         folder: folder.path(""),
     }
 }
@@ -78,7 +114,7 @@ fn worker(job: &Job, threads: usize) -> Worker {
 }
 
 /// A run of the same pipeline in one process.
-fn run_in_one_process(folder: &Folder, clusterer: &str, params: &str) {
+fn run_in_one_process(folder: &Folder, clusterer: &str, params: &str, columns: &str) {
     folder.write(
         "pipeline.toml",
         &format!(
@@ -94,6 +130,7 @@ use = "max"
 name = "made"
 loader = "parquet"
 path = "part-*.parquet"
+columns = {columns}
 
 [[clusterer]]
 name = "found"
@@ -144,12 +181,28 @@ fn rows_of(path: &Path) -> Vec<RecordBatch> {
     reader.with_batch_size(1 << 20).build().unwrap().map(Result::unwrap).collect()
 }
 
-fn is_the_same_in_shards(clusterer: &str, params: serde_json::Value, toml: &str) {
+/// The columns that tell something of the examples.
+#[derive(Clone, Copy)]
+struct Told {
+    weight: bool,
+    known: bool,
+}
+
+const NOTHING: Told = Told { weight: false, known: false };
+const BOTH: Told = Told { weight: true, known: true };
+
+fn is_the_same_in_shards(clusterer: &str, params: serde_json::Value, toml: &str, told: Told) {
     let folder = Folder::new();
     let files = write_files(&folder, &[70_000, 90_000, 101, 60_000]);
-    run_in_one_process(&folder, clusterer, toml);
+    let weight = if told.weight { ", weight = \"weight\"" } else { "" };
+    let known = if told.known { ", seed = \"known\"" } else { "" };
+    run_in_one_process(&folder, clusterer, toml, &format!("{{ embedding = \"embedding\"{weight}{known} }}"));
     let (centroids, singletons, objective) = found_by_run(&folder);
-    let job = job(&folder, clusterer, params);
+    let job = Job {
+        weight: told.weight.then(|| "weight".to_owned()),
+        known: told.known.then(|| "known".to_owned()),
+        ..job(&folder, clusterer, params)
+    };
     let mut models: Vec<Vec<u8>> = Vec::new();
     for (shards, threads) in [(1, 2), (2, 1), (4, 2)] {
         let worker = worker(&job, threads);
@@ -159,6 +212,7 @@ fn is_the_same_in_shards(clusterer: &str, params: serde_json::Value, toml: &str)
         assert_eq!(model.clustering.diagnostics.objective.to_bits(), objective.to_bits(), "{shards} shards");
         assert_eq!(model.clustering.centroids, centroids);
         assert_eq!(model.clustering.singletons.vectors, singletons);
+        assert_eq!(model.names, if told.known { &["a", "b", "c"][..] } else { &[] });
         models.push(model.to_bytes());
     }
     assert!(models.windows(2).all(|pair| pair[0] == pair[1]), "the number of shards shows in the model");
@@ -187,14 +241,79 @@ fn is_the_same_in_shards(clusterer: &str, params: serde_json::Value, toml: &str)
 #[test]
 fn ckm_finds_in_shards_what_it_finds_in_one_process() {
     let params = serde_json::json!({ "k": 3, "restarts": 2, "sample": 2000 });
-    is_the_same_in_shards("ckm", params, "{ k = 3, restarts = 2, sample = 2000, stream = true }");
+    let toml = "{ k = 3, restarts = 2, sample = 2000, stream = true }";
+    is_the_same_in_shards("ckm", params.clone(), toml, NOTHING);
+    is_the_same_in_shards("ckm", params.clone(), toml, Told { known: false, ..BOTH });
+    is_the_same_in_shards("ckm", params, toml, BOTH);
 }
 
 #[test]
 fn cgm_finds_in_shards_what_it_finds_in_one_process() {
     let params = serde_json::json!({ "k": 3, "sample": 2000, "outliers": true, "max_iter": 6 });
     let toml = "{ k = 3, sample = 2000, outliers = true, max_iter = 6, stream = true }";
-    is_the_same_in_shards("cgm", params, toml);
+    is_the_same_in_shards("cgm", params.clone(), toml, NOTHING);
+    is_the_same_in_shards("cgm", params, toml, BOTH);
+    let params = serde_json::json!({ "k": 3, "sample": 2000, "max_iter": 4 });
+    is_the_same_in_shards("cgm", params, "{ k = 3, sample = 2000, max_iter = 4, stream = true }", BOTH);
+}
+
+#[test]
+fn weights_and_known_sets_that_cannot_be_are_named() {
+    let folder = Folder::new();
+    let files = write_files(&folder, &[2000, 1000]);
+    let told = |column: &str, known: bool| {
+        let plain = job(&folder, "ckm", serde_json::json!({ "k": 3 }));
+        let column = Some(column.to_owned());
+        let job = if known { Job { known: column, ..plain } } else { Job { weight: column, ..plain } };
+        let worker = worker(&job, 1);
+        let layout = worker.layout(&files, 1);
+        let found = layout.and_then(|layout| worker.fit(&layout, &backwards(&worker, layout.dim)));
+        found.map(|_| ()).unwrap_err().to_string()
+    };
+    let text = told("gone", false);
+    assert!(text.contains("part-0.parquet") && text.contains("no column `gone`"), "{text}");
+    let text = told("known", false);
+    assert!(text.contains("part-0.parquet") && text.contains("the weight column must hold numbers"), "{text}");
+    let text = told("weight", true);
+    assert!(text.contains("the seed column must hold whole numbers or text, found numbers"), "{text}");
+}
+
+#[test]
+fn rows_that_nobody_has_counted_are_counted_by_reading() {
+    let folder = Folder::new();
+    let files = write_files(&folder, &[2000, 1000]);
+    let all = job(&folder, "ckm", serde_json::json!({ "k": 3, "restarts": 2 }));
+    let find = |job: &Job, files: &[PathBuf]| {
+        let worker = worker(job, 1);
+        let layout = worker.layout(files, 1).unwrap();
+        let model = worker.fit(&layout, &backwards(&worker, layout.dim)).unwrap();
+        (layout.rows, layout.dim, model.clustering.centroids)
+    };
+    let whole = find(&all, &files);
+    assert_eq!((whole.0, whole.1), (3000, DIM));
+    let (values, _) = examples_and_sets(3000);
+    let rows = || values.chunks_exact(DIM);
+    let numbers = |row: &[f32]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
+    // A column for each dimension, a text with numbers in it, and lists.
+    let wide: Vec<String> = rows().map(|row| numbers(row).join(",")).collect();
+    let texts: Vec<String> = rows().map(|row| format!("\"{}\"", numbers(row).join(" "))).collect();
+    let lines: Vec<String> =
+        rows().map(|row| format!("{{\"embedding\": [{}]}}", numbers(row).join(", "))).collect();
+    folder.write("wide.csv", &format!("d0,d1,d2\n{}\n", wide.join("\n")));
+    folder.write("texts.csv", &format!("embedding\n{}\n", texts.join("\n")));
+    folder.write("lines.jsonl", &lines.join("\n"));
+    for (file, loader, column) in
+        [("wide.csv", "csv", "d*"), ("texts.csv", "csv", "embedding"), ("lines.jsonl", "json", "embedding")]
+    {
+        let job = Job { loader: Used::new(loader), embedding: column.to_owned(), ..all.clone() };
+        assert_eq!(find(&job, &[folder.path(file)]), whole, "{file}");
+    }
+    // What a loader leaves out is not counted, and rows are those of what it reads.
+    let some = serde_json::json!({ "rows": { "first": 500, "count": 700 } });
+    let job = Job { loader: Used { name: "parquet".to_owned(), params: some }, ..all };
+    folder.write("some.jsonl", &lines[500..1200].join("\n"));
+    let lines = Job { loader: Used::new("json"), ..job.clone() };
+    assert_eq!(find(&job, &files[..1]), find(&lines, &[folder.path("some.jsonl")]));
 }
 
 /// A process of its own, for `plain_processes_are_workers_too`: sums up one shard.

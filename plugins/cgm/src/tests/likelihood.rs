@@ -1,10 +1,11 @@
 //! The bound and the posteriors beside plain loops in f64.
 
 use compflow_kernels::cholesky::inverse_factor;
-use compflow_kernels::known::Known;
+use compflow_kernels::known::gather;
 use compflow_kernels::objective::Model;
 use compflow_kernels::source::Source;
 use compflow_kernels::starts::Starts;
+use compflow_kernels::told::Told;
 use compflow_kernels::workers::Workers;
 
 use super::*;
@@ -44,17 +45,10 @@ fn with<T>(
     let model = Model { composer: &planted.g, space: Space::default(), dim: planted.dim, services: &services };
     let sets = Sets::all_up_to(params.k, planted.degree);
     let starts = Starts { model, frame: &source.frame, sample: &sample, k: params.k, degree: planted.degree };
-    let known = Known::default();
-    let gathered = known.gather(&rows, None, &starts, &sets).unwrap();
-    let about = About {
-        dim: planted.dim,
-        weights: None,
-        others: None,
-        known: &known,
-        workers: &workers,
-        services: &services,
-    };
-    let data = Data { source: &source, gathered: &gathered, about };
+    let told = Told::default();
+    let gathered = gather(&rows, &told, &starts, &sets).unwrap();
+    let about = About { dim: planted.dim, told: &told, workers: &workers, services: &services };
+    let data = Data { source: &source, gathered: &gathered, degree: planted.degree, about };
     let (scatter, mean, examples) = data.scatter().unwrap();
     let setting = Setting { model, frame: &source.frame, sets: &sets, params, scatter, mean, examples };
     let mut mixture = setting.start(planted.values[..params.k * planted.dim].to_vec()).unwrap();

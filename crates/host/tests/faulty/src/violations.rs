@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compflow_api::{
-    Clusterer, Clustering, Component, Embeddings, Error, Flags, NoParams, Partial, Result, Services, Sets, Shape,
+    Batch, Clusterer, Clustering, Component, Error, Flags, NoParams, Partial, Result, Services, Sets, Shape,
     StreamTask, Task, register,
 };
 use schemars::JsonSchema;
@@ -297,7 +297,7 @@ impl Clusterer for Farsighted {
         Ok(Clustering { clusters: Sets::from_iter([[0], [1]]), ..Clustering::default() })
     }
 
-    fn partial(&self, _: &[u8], _: u64, _: Embeddings<'_>, _: &Services<'_>) -> Result<Partial> {
+    fn partial(&self, _: &[u8], _: &Batch<'_>, _: &Services<'_>) -> Result<Partial> {
         Ok(Partial::default())
     }
 }
