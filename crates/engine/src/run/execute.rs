@@ -74,9 +74,9 @@ struct Counter {
 }
 
 impl Counter {
-    fn ended(&mut self, row: &Row) {
+    fn ended(&mut self, plan: &Plan, row: &Row) {
         self.done += 1;
-        self.estimate.ended(row);
+        self.estimate.ended(row, selection::pieces(plan, row.cell));
         let later = (self.total.saturating_sub(self.done) as usize).saturating_sub(self.estimate.left());
         if let Some(seconds) = self.estimate.seconds_left(self.jobs, later) {
             self.progress.seconds_left(seconds);
@@ -87,13 +87,14 @@ impl Counter {
 
 /// Keeps all rows.
 struct Collected<'a> {
+    plan: &'a Plan,
     rows: Vec<Row>,
     counter: &'a mut Counter,
 }
 
 impl Watch for Collected<'_> {
     fn ended(&mut self, at: usize, row: Row) {
-        self.counter.ended(&row);
+        self.counter.ended(self.plan, &row);
         self.rows[at] = row;
     }
 }
@@ -136,7 +137,7 @@ fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, counter: &mut Counter) -> Vec
     let Shared { plan, factory, cache, strict, .. } = &**shared;
     counter.estimate.expect(&cells);
     let rows = cells.iter().copied().map(Row::unfinished).collect();
-    let mut collected = Collected { rows, counter };
+    let mut collected = Collected { plan, rows, counter };
     execute(shared, cells, &mut collected);
     let mut rows = collected.rows;
     if factory.cancel.requested() {
