@@ -27,6 +27,22 @@ const TRUTH_NAMES: [&str; 17] = [
 /// What embeddings are usually called, if several columns could be.
 const EMBEDDING_NAMES: [&str; 2] = ["embedding", "embeddings"];
 
+/// What identifiers are usually called, the likeliest first.
+const ID_NAMES: [&str; 12] = [
+    "id",
+    "uid",
+    "uuid",
+    "key",
+    "example_id",
+    "sample_id",
+    "doc_id",
+    "image_id",
+    "utterance_id",
+    "utterance",
+    "utt",
+    "filename",
+];
+
 /// What labels are called that only some examples have. Integers of such a name are rather numbers that something was
 /// drawn with.
 const SEED_NAMES: [&str; 3] = ["seed", "seeds", "known"];
@@ -60,7 +76,9 @@ pub(super) fn choose(
         truth: choose_truth(described, truth, &mut notes)?,
         seed: SEED_NAMES.iter().find_map(|name| named(described, name, |holds| texts.contains(&holds))),
         trial: named(described, "trial", |holds| holds == Holds::Integers),
-        id: named(described, "id", |holds| [Holds::Integers, Holds::Texts].contains(&holds)),
+        id: ID_NAMES
+            .iter()
+            .find_map(|name| named(described, name, |holds| [Holds::Integers, Holds::Texts].contains(&holds))),
         notes,
     })
 }
@@ -191,7 +209,7 @@ fn choose_truth(
     }
     let other = |column: &&ColumnInfo| {
         matches!(column.holds, Holds::Integers | Holds::Texts)
-            && !["id", "trial"].iter().any(|name| column.name.eq_ignore_ascii_case(name))
+            && !ID_NAMES.iter().chain(&["trial"]).any(|name| column.name.eq_ignore_ascii_case(name))
     };
     let others: Vec<&ColumnInfo> = described.columns.iter().filter(other).collect();
     if !others.is_empty() && notes.is_empty() {
