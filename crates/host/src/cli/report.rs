@@ -12,6 +12,9 @@ pub(crate) struct ReportArgs {
     /// The file to write [default: DIR/report.html; Markdown goes to stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Open the page when it is made.
+    #[arg(long)]
+    pub(crate) open: bool,
     /// Begin with this trial's points, e.g. n150/3; may be given several times [default: the first of every data set].
     #[arg(long, value_name = "DATA/TRIAL")]
     pub(crate) cell: Vec<String>,

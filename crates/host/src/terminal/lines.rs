@@ -45,16 +45,16 @@ impl Work {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// How long it still takes, by what was told last, and by how far others are without which it does not end. Who was told
-    /// too little is not told that nothing is left.
+    /// How long it still takes, by what was told last; once that was too little, by how far others are without which it does not
+    /// end, if they are far enough to tell.
     fn left(&self, others: &[&Work]) -> Option<f64> {
         let (told, seconds) = self.seconds_left?;
-        let going = others.iter().filter(|work| work.done > 0).map(|work| {
+        let known = others.iter().filter(|work| work.done > 0 && 10 * work.done >= work.total).map(|work| {
             let rest = work.total.saturating_sub(work.done);
             work.seconds() * rest as f64 / work.done as f64
         });
-        let left = going.fold(seconds - told.elapsed().as_secs_f64(), f64::max);
-        (left > 0.0).then_some(left)
+        let left = seconds - told.elapsed().as_secs_f64();
+        Some(if left > 0.0 { left } else { known.fold(0.0, f64::max) }).filter(|left| *left > 0.0)
     }
 }
 

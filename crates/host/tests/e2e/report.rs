@@ -348,7 +348,10 @@ fn what_is_no_results_folder_is_refused() {
     let folder = Folder::new();
     folder.write("small.toml", SMALL);
     let refused = || folder.run(&["report", "out"], 2).1;
-    assert_eq!(refused(), "error: out is no results folder: run.json: there is no such file\n");
+    assert_eq!(
+        refused(),
+        "error: out is no results folder: run.json: there is no such file; `compflow runs` lists those that there are\n"
+    );
     folder.write("out/run.json", "{\"name\": \"x\"}");
     assert!(refused().starts_with("error: out/run.json is no record of a run: missing field"), "{}", refused());
     folder.run(&["run", "small.toml", "--out", "real"], 0);

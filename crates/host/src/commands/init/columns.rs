@@ -111,7 +111,7 @@ fn choose_embedding(described: &Described, asked: Option<&str>) -> Result<Named,
             Some(Holds::Vectors(_) | Holds::WholeLists(_) | Holds::Texts) => Ok(Named::One(asked.to_owned())),
             Some(_) => Err(format!("--embedding: the column `{asked}` does not hold lists of numbers")),
             None if asked.contains([',', '*', '?', '[']) => Ok(Named::from_option(asked)),
-            None => Err(format!("--embedding: there is no column `{asked}`; available: {}", described.names())),
+            None => Err(format!("--embedding: {}", described.lacks(asked))),
         };
     }
     let columns = || described.columns.iter();
@@ -180,7 +180,7 @@ fn choose_truth(
                 Some(holds) if holds.can_be_sets() => Ok(Some(Named::One(asked.to_owned()))),
                 Some(_) => Err(format!("--truth: the column `{asked}` holds neither labels nor lists of them")),
                 None if asked.contains([',', '*', '?', '[']) => Ok(Some(Named::from_option(asked))),
-                None => Err(format!("--truth: there is no column `{asked}`; available: {}", described.names())),
+                None => Err(format!("--truth: {}", described.lacks(asked))),
             };
         }
         None => {}
