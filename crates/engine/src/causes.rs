@@ -246,7 +246,8 @@ something else than you mean. Say what stands between labels:
     labels  = { split = "," }
     columns = { embedding = "embedding", truth = "labels" }
 
-Brackets and quotes around labels, as in "[0, 3]" or "['a', 'b']", are taken off. An empty text is the empty set.
+Brackets and quotes around labels, as in "[0, 3]" or "['a', 'b']", are taken off. An empty text is the empty set. If it is one
+label all the same, take something that is in none of them for `split`.
 "#
 Identifier "C029" "an identifier that is used twice, or is none" r#"
 Identifiers are whole numbers or texts, each once within a trial: the tables join by them. Without `id` rows are numbered. If
@@ -272,7 +273,7 @@ embeddings of one length. Those of different models are data sets of their own.
 "#
 Seeds "C034" "known sets that contradict each other, or are too large" r#"
 `seed` says what is known beforehand. Two equal examples cannot be known to be in different sets, a set cannot have more
-members than `degree`, and an empty one is not known: leave it null. See docs/seeds.md.
+members than `degree`, and an empty one is not known: leave it null, or all of its columns of 0 and 1 empty. See docs/seeds.md.
 "#
 Dimensions "C035" "embeddings of another length than the composer's weights" r#"
 A learned g fits the embeddings of one model. Learn one for yours: `compflow fit-composer DATA --out g.safetensors`.

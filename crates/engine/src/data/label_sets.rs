@@ -13,6 +13,9 @@ use super::values::{convert, is_text, list_parts, strings};
 use crate::causes::Cause;
 use crate::error::{Error, Result};
 
+/// What people write between labels, the likeliest first.
+pub const SEPARATORS: [char; 6] = [',', ';', '|', '+', '&', '/'];
+
 /// Values that are all numbers or all texts.
 #[derive(Debug)]
 pub(super) enum Values {
@@ -95,10 +98,11 @@ impl Labels {
         let distinct: HashSet<&str> = texts.iter().map(String::as_str).collect();
         let several = |text: &str| {
             let inner = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-            [',', ';', '|'].into_iter().find(|separator| {
+            SEPARATORS.into_iter().find(|separator| {
                 let mut parts = inner.unwrap_or(text).split(*separator).map(str::trim);
-                // A name may well have a comma in it, such as one with the family name first.
-                let is_label = |part: &str| distinct.contains(part) || part.parse::<i64>().is_ok();
+                // A name may well have a comma in it, such as one with the family name first; numbers may be added or divided.
+                let counted = [',', ';', '|'].contains(separator);
+                let is_label = |part: &str| distinct.contains(part) || (counted && part.parse::<i64>().is_ok());
                 match inner {
                     Some(inner) => inner.contains(*separator) || *separator == ',',
                     None => text.contains(*separator) && parts.all(|part| part.is_empty() || is_label(part)),
@@ -187,6 +191,8 @@ mod tests {
         assert!(refused(&["7", "[0, 3]"]).unwrap().contains("row 1: the truth `[0, 3]`"));
         assert!(refused(&["[a]"]).is_some());
         assert!(refused(&["anna", "ben|anna", "ben"]).unwrap().contains("split = \"|\""));
+        assert!(refused(&["anna", "ben", "anna + ben"]).unwrap().contains("split = \"+\""));
+        assert_eq!(refused(&["anna", "ben", "AC/DC", "1/2"]), None);
         assert_eq!(refused(&["Smith, John", "Doe, Jane", "Smith"]), None);
         assert_eq!(refused(&["rock;pop"]), None, "neither of them is known to be a label");
     }

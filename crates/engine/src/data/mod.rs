@@ -14,6 +14,8 @@ pub(crate) mod values;
 
 pub use self::dataset::{Dataset, Ids, Trial};
 pub use self::files::{ENDINGS, data_files, loader_of};
+pub use self::label_sets::SEPARATORS;
 pub use self::seeds::Seeds;
 pub use self::segments::Segment;
 pub use self::survey::{ColumnInfo, Described, Holds, Source, Survey};
+pub use self::values::MEDIA;

@@ -28,8 +28,9 @@ pub(crate) struct Request {
     asked: Vec<(String, String)>,
     /// The source's columns that are the numbers of an embedding; none if one column holds them all.
     dimensions: Vec<String>,
-    /// The source's columns that say for a label whether it is in the set; none if one column holds the sets.
-    indicators: Vec<String>,
+    /// For `truth` and `seed`, the source's columns that say for a label whether it is in the set; those whose sets are in one
+    /// column are not here.
+    indicators: Vec<(String, Vec<String>)>,
     /// Those of both that nobody asked for under their own names.
     dropped: Vec<String>,
     /// What stands between the labels of one text.
@@ -53,14 +54,14 @@ impl Request {
             let found = resolve(name, named, about, &known)?;
             match (name.as_str(), found) {
                 ("embedding", Found::Several(columns)) => request.dimensions = columns,
-                ("truth", Found::Several(columns)) => request.indicators = columns,
+                ("truth" | "seed", Found::Several(columns)) => request.indicators.push((name.clone(), columns)),
                 (_, Found::One(column)) => request.asked.push((name.clone(), column)),
                 (_, Found::Several(_)) => {
                     return Err(Error::data(format!("`{name}` is one column, not several")));
                 }
             }
         }
-        for column in request.dimensions.iter().chain(&request.indicators) {
+        for column in parts(&request.dimensions, &request.indicators) {
             let name = format!("{FURTHER}{column}");
             if request.asked.iter().all(|(asked, _)| *asked != name) {
                 request.asked.push((name.clone(), column.clone()));
@@ -87,12 +88,13 @@ impl Request {
 
     /// Only those of this name: `embedding`, `truth`, `trial`.
     pub(crate) fn only(&self, wanted: &[&str]) -> Self {
-        let of = |name: &str, columns: &[String]| match wanted.contains(&name) {
-            true => columns.to_vec(),
-            false => Vec::new(),
-        };
-        let (dimensions, indicators) = (of("embedding", &self.dimensions), of("truth", &self.indicators));
-        let parts = || dimensions.iter().chain(&indicators);
+        let mut dimensions = self.dimensions.clone();
+        if !wanted.contains(&"embedding") {
+            dimensions.clear();
+        }
+        let mut indicators = self.indicators.clone();
+        indicators.retain(|(name, _)| wanted.contains(&name.as_str()));
+        let parts = || parts(&dimensions, &indicators);
         let asked = self.asked.iter().filter(|(name, _)| {
             wanted.contains(&name.as_str()) || parts().any(|column| name.strip_prefix(FURTHER) == Some(column))
         });
@@ -110,7 +112,7 @@ impl Request {
     pub(crate) fn has(&self, name: &str) -> bool {
         self.asked.iter().any(|(asked, _)| asked == name)
             || (name == "embedding" && !self.dimensions.is_empty())
-            || (name == "truth" && !self.indicators.is_empty())
+            || self.indicators.iter().any(|(known, _)| known == name)
     }
 
     /// How many numbers an embedding has, if each is a column.
@@ -124,12 +126,13 @@ impl Request {
     }
 
     /// The key that a column of the loader's request is a part of.
-    pub(crate) fn key_of<'a>(&self, name: &'a str) -> &'a str {
-        match name.strip_prefix(FURTHER) {
-            Some(column) if self.dimensions.iter().any(|known| known == column) => "embedding",
-            Some(column) if self.indicators.iter().any(|known| known == column) => "truth",
-            _ => name,
+    pub(crate) fn key_of<'a>(&'a self, name: &'a str) -> &'a str {
+        let Some(column) = name.strip_prefix(FURTHER) else { return name };
+        if self.dimensions.iter().any(|known| known == column) {
+            return "embedding";
         }
+        let sets = self.indicators.iter().find(|(_, columns)| columns.iter().any(|known| known == column));
+        sets.map_or(name, |(key, _)| key)
     }
 
     /// The columns of a batch as the engine reads them. `first_row` is the number of its first row.
@@ -145,8 +148,8 @@ impl Request {
         if !self.dimensions.is_empty() {
             columns.push(made("embedding", self.embedding(&batch, first_row)?));
         }
-        if !self.indicators.is_empty() {
-            columns.push(made("truth", self.truth(&batch, first_row)?));
+        for (name, labels) in &self.indicators {
+            columns.push(made(name, sets(&batch, labels, name == "seed", first_row)?));
         }
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
             let split = self.split.as_deref().filter(|_| is_text(column.data_type()));
@@ -186,25 +189,35 @@ impl Request {
         let vectors = FixedSizeListArray::try_new(item, width, Arc::new(Float32Array::from(values)), None);
         Ok(Arc::new(vectors.map_err(|error| Error::data(error.to_string()))?))
     }
+}
 
-    /// The labels whose columns say that they are in the set.
-    fn truth(&self, batch: &RecordBatch, first_row: usize) -> Result<ArrayRef> {
-        let columns: Vec<(&String, Vec<bool>)> = self
-            .indicators
-            .iter()
-            .map(|name| Ok((name, flags(part(batch, name)?, name, first_row)?)))
-            .collect::<Result<_>>()?;
-        let mut lists = ListBuilder::new(StringBuilder::new());
-        for row in 0..batch.num_rows() {
-            for (name, flags) in &columns {
-                if flags.get(row) == Some(&true) {
-                    lists.values().append_value(name);
-                }
-            }
-            lists.append(true);
-        }
-        Ok(Arc::new(lists.finish()))
+/// All columns that something is made of.
+fn parts<'a>(
+    dimensions: &'a [String],
+    indicators: &'a [(String, Vec<String>)],
+) -> impl Iterator<Item = &'a String> {
+    dimensions.iter().chain(indicators.iter().flat_map(|(_, columns)| columns))
+}
+
+/// The labels whose columns say that they are in the set. Where `unknown`, a row without any values is not known.
+fn sets(batch: &RecordBatch, labels: &[String], unknown: bool, first_row: usize) -> Result<ArrayRef> {
+    let columns = labels.iter().map(|name| part(batch, name)).collect::<Result<Vec<&ArrayRef>>>()?;
+    let nothing = |row: usize| {
+        unknown && columns.iter().all(|column| column.logical_nulls().is_some_and(|nulls| nulls.is_null(row)))
+    };
+    let known: Vec<bool> = (0..batch.num_rows()).map(|row| !nothing(row)).collect();
+    let flags: Vec<(&String, Vec<bool>)> = labels
+        .iter()
+        .zip(columns)
+        .map(|(name, column)| Ok((name, flags(column, name, &known, unknown, first_row)?)))
+        .collect::<Result<_>>()?;
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for (row, known) in known.into_iter().enumerate() {
+        let members = flags.iter().filter(|(_, flags)| flags[row]);
+        members.for_each(|(name, _)| lists.values().append_value(name));
+        lists.append(known);
     }
+    Ok(Arc::new(lists.finish()))
 }
 
 /// What is meant.
@@ -291,28 +304,34 @@ fn numbers(column: &ArrayRef, name: &str, first_row: usize) -> Result<Float32Arr
     Ok(convert(column, &DataType::Float32)?.as_primitive::<Float32Type>().clone())
 }
 
-/// Whether a label is in each of the sets.
-fn flags(column: &ArrayRef, name: &str, first_row: usize) -> Result<Vec<bool>> {
+/// Whether a label is in each of the sets that are known.
+fn flags(column: &ArrayRef, name: &str, known: &[bool], unknown: bool, first_row: usize) -> Result<Vec<bool>> {
     let kind = column.data_type();
-    if !(kind.is_numeric() || *kind == DataType::Boolean) {
+    // Of a column without any value a file of texts does not know what it holds.
+    let empty = column.logical_null_count() == column.len();
+    if !(kind.is_numeric() || *kind == DataType::Boolean || empty) {
         let text =
             format!("the column `{name}` holds {}, and labels in columns of their own are 0 or 1", in_words(kind));
         return Err(Error::fault(Cause::LabelKind, text));
     }
-    let wrong = |row: usize, found: String| {
+    let wrong = |row: usize, found: &str, help: &str| {
         let text = format!("row {}: the column `{name}` is {found}, and labels are 0 or 1", first_row + row);
-        Error::fault(Cause::LabelKind, text).help("name only those that are labels, as in `spk_*` or a list")
+        Error::fault(Cause::LabelKind, text).help(help)
     };
     let numbers = cast(column, &DataType::Float64).map_err(|error| Error::data(error.to_string()))?;
     let numbers = numbers.as_primitive::<Float64Type>();
-    (0..numbers.len())
-        .map(|row| match numbers.is_valid(row).then(|| numbers.value(row)) {
-            Some(0.0) => Ok(false),
-            Some(1.0) => Ok(true),
-            Some(number) => Err(wrong(row, number.to_string())),
-            None => Err(wrong(row, "null".to_owned())),
-        })
-        .collect()
+    let flag = |(row, known): (usize, &bool)| match numbers.is_valid(row).then(|| numbers.value(row)) {
+        Some(0.0) => Ok(false),
+        Some(1.0) => Ok(true),
+        None if !known => Ok(false),
+        None if unknown => Err(wrong(row, "null", "where a set is not known, leave all of its columns empty")),
+        None => Err(wrong(row, "null", "write 0 where the label is not in the set")),
+        Some(number) => {
+            let help = "name only those that are labels, as in `spk_*` or a list";
+            Err(wrong(row, &number.to_string(), help))
+        }
+    };
+    known.iter().enumerate().map(flag).collect()
 }
 
 /// Without the brackets of a list around it.
@@ -512,5 +531,24 @@ mod tests {
         assert!(members(&unified, "truth", 1).is_empty());
         let error = request.unify(columns(vec![0, 41]), 100).unwrap_err().to_string();
         assert!(error.starts_with("row 101: the column `b` is 41, and labels are 0 or 1;"), "{error}");
+    }
+
+    #[test]
+    fn a_row_without_flags_is_a_seed_that_is_not_known_and_no_truth() {
+        let columns = |b: Vec<Option<i8>>| {
+            let a: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), None]));
+            batch(vec![("column:a", a), ("column:b", Arc::new(Int8Array::from(b)))])
+        };
+        let unify = |key: &str, b| request(key, several(&["a", "b"]), &[]).unwrap().unify(columns(b), 100);
+        let unified = unify("seed", vec![Some(1), None]).unwrap();
+        assert_eq!(members(&unified, "seed", 0), ["a", "b"]);
+        assert!(unified.column_by_name("seed").unwrap().is_null(1));
+        let error = unify("seed", vec![Some(1), Some(0)]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("row 101: the column `a` is null") && error.contains("leave all of its"),
+            "{error}"
+        );
+        let error = unify("truth", vec![Some(1), None]).unwrap_err().to_string();
+        assert!(error.starts_with("row 101: the column `a` is null") && error.contains("write 0"), "{error}");
     }
 }

@@ -99,6 +99,13 @@ impl Described {
         let names: Vec<String> = self.columns.iter().map(|column| format!("`{}`", column.name)).collect();
         names.join(", ")
     }
+
+    /// That a column is not there, and which are.
+    pub fn lacks(&self, column: &str) -> String {
+        let near = compflow_api::nearest(column, self.columns.iter().map(|column| column.name.as_str()));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        format!("there is no column `{column}`; {near}available: {}", self.names())
+    }
 }
 
 /// Looks into files with the loaders of some libraries.

@@ -112,6 +112,9 @@ pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u
         .collect()
 }
 
+/// Columns of paths that are read if a source has them, for who looks at examples.
+pub const MEDIA: [&str; 2] = ["image", "audio"];
+
 /// Appends a further column: integers, floats or strings.
 pub(super) fn append_further(table: &mut Table, name: &str, column: &ArrayRef, first_row: usize) -> Result<()> {
     let of_type = match column.data_type() {
@@ -123,8 +126,9 @@ pub(super) fn append_further(table: &mut Table, name: &str, column: &ArrayRef, f
             return Err(Error::data(format!("the column `{name}` must hold numbers or text, found {found}")));
         }
     };
-    // A float that is missing is no number; nothing stands for another value that is.
+    // A float that is missing is no number, a path that is missing is an empty one; nothing stands for another value that is.
     if of_type != DataType::Float64
+        && !MEDIA.contains(&name)
         && let Some(row) = (0..column.len()).find(|&row| column.is_null(row))
     {
         return Err(Error::data(format!("row {}: the column `{name}` is null", first_row + row)));
@@ -136,7 +140,9 @@ pub(super) fn append_further(table: &mut Table, name: &str, column: &ArrayRef, f
             let values = values.as_primitive::<Float64Type>();
             Column::Floats(values.iter().map(|value| value.unwrap_or(f64::NAN)).collect())
         }
-        _ => Column::Texts(values.as_string::<i32>().iter().flatten().map(str::to_owned).collect()),
+        _ => Column::Texts(
+            values.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_owned()).collect(),
+        ),
     };
     let Some((_, known)) = table.iter_mut().find(|(known, _)| known == name) else {
         table.push((name.to_owned(), read));

@@ -28,7 +28,7 @@ pub const EVALUATOR_KEYS: &[&str] = &["use", "params"];
 pub const COLUMN_KEYS: &[&str] =
     &["embedding", "truth", "trial", "id", "preference", "weight", "seed", "file", "start", "end"];
 /// Those of `columns` that may be made of several: a number each, or 0 and 1 for each label.
-pub const SEVERAL_KEYS: &[&str] = &["embedding", "truth"];
+pub const SEVERAL_KEYS: &[&str] = &["embedding", "truth", "seed"];
 /// `labels` of `[[data]]`.
 pub const LABELS_KEYS: &[&str] = &["split"];
 /// Those of `columns` that say where in a recording an example is; components ask for them by these names.

@@ -46,10 +46,7 @@ impl Labels {
                 for part in named.split(',') {
                     let found = matching(described, part)?;
                     if found.is_empty() {
-                        return Err(Error::request(format!(
-                            "there is no column `{part}`; available: {}",
-                            described.names()
-                        )));
+                        return Err(Error::request(described.lacks(part)));
                     }
                     // Who names a column twice means it once.
                     columns.extend(found.into_iter().filter(|name| !columns.contains(name)).collect::<Vec<_>>());
@@ -68,7 +65,8 @@ impl Labels {
                 .unwrap_or_default(),
         };
         if columns.is_empty() {
-            return Err(Error::request(format!("there is no column `{usual}`; available: {}", described.names())));
+            let text = format!("there is no column `{usual}`; FILE:COLUMN names another: {}", described.names());
+            return Err(Error::request(text));
         }
         Ok(Self::Indicators(columns))
     }
@@ -129,7 +127,10 @@ mod tests {
         let Labels::Indicators(all) = find(None, None).unwrap() else { panic!("integers can be labels") };
         assert_eq!(all, ["spk_a", "spk_b", "age"], "an identifier is none");
         let error = find(Some("spk_a,spk_c"), None).unwrap_err().to_string();
-        assert!(error.starts_with("there is no column `spk_c`; available: `id`, `spk_a`"), "{error}");
+        assert!(
+            error.starts_with("there is no column `spk_c`; did you mean `spk_a`? available: `id`, `spk_a`"),
+            "{error}"
+        );
         let flags = described(&[("n", Holds::Integers), ("a", Holds::Flags)]);
         assert_eq!(
             Labels::find(&flags, None, "labels", None).unwrap(),

@@ -31,7 +31,7 @@ pub use self::listing::{Best, Listed, RunState, list_runs};
 pub(crate) use self::names::singleton_names;
 pub use self::read::{Results, Run, Selected, SelectedValue, Trace, distinct, heading};
 pub use self::record::{DataRecord, HostRecord, LibraryRecord, MetricRecord, RunRecord};
-pub use self::recorded::{MEDIA, Means, RecordedRun, Trivial};
+pub use self::recorded::{Means, RecordedRun, Trivial};
 pub use self::rttm::rttm;
 pub use self::run::{Finished, RunOptions};
 pub use self::scorer::{Scorer, SetsRequest};

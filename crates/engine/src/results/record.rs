@@ -236,7 +236,11 @@ impl RunRecord {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD);
         let bytes = std::fs::read(place(folder, RECORD)).map_err(|error| {
-            Error::request(format!("{} is no results folder: {RECORD}: {}", folder.display(), plain(&error)))
+            Error::request(format!(
+                "{} is no results folder: {RECORD}: {}; `compflow runs` lists those that there are",
+                folder.display(),
+                plain(&error)
+            ))
         })?;
         let no_record = |why: &str| Error::request(format!("{} is no record of a run: {why}", path.display()));
         let record: Self = serde_json::from_slice(&bytes).map_err(|error| no_record(&error.to_string()))?;

@@ -11,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::build::Keep;
 use crate::data::source::DataSource;
+use crate::data::values::MEDIA;
 use crate::error::{Error, Result};
 use crate::files::display;
 use crate::observer::Observer;
@@ -31,9 +32,6 @@ pub struct RecordedRun<'r> {
     factory: Factory,
     pipeline: Pipeline,
 }
-
-/// Columns of paths that are read if a source has them, for who looks at examples.
-pub const MEDIA: [&str; 2] = ["image", "audio"];
 
 /// Two clusterings that look at nothing: what any score has to be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,9 +103,9 @@ impl<'r> RecordedRun<'r> {
         let evaluators = checker.evaluators(&self.pipeline.contents.evaluators);
         let wanted = evaluators.iter().flat_map(|evaluator| &evaluator.shared.recipe.columns);
         let further: BTreeSet<&str> = wanted.map(String::as_str).filter(|name| *name != "id").collect();
-        // Pictures and sounds, if the source has paths of them.
-        let media = MEDIA.iter().filter_map(|name| {
-            let with = further.iter().copied().chain([*name]).collect();
+        // Pictures and sounds, if the source has paths of them: of both, or of one.
+        let media = [&MEDIA[..], &MEDIA[..1], &MEDIA[1..]].into_iter().filter_map(|names| {
+            let with = further.iter().chain(names).copied().collect();
             checker.open(data, self.record.seed, &with)
         });
         let media: Vec<DataSource> = media.collect();

@@ -36,15 +36,15 @@ impl Estimate {
         cells.iter().for_each(|cell| *self.left.entry(group(*cell)).or_default() += 1);
     }
 
-    /// A cell has ended.
-    pub(super) fn ended(&mut self, row: &Row) {
+    /// A cell has ended, which takes so many times as long as its clustering.
+    pub(super) fn ended(&mut self, row: &Row, pieces: f64) {
         let group = group(row.cell);
         if let Some(left) = self.left.get_mut(&group) {
             *left = left.saturating_sub(1);
         }
         if let Some(brief) = &row.brief {
             let times = self.took.entry(group).or_default();
-            times.seconds += brief.seconds;
+            times.seconds += brief.seconds * pieces;
             times.cells += 1;
         }
     }
@@ -82,7 +82,7 @@ mod tests {
 
     fn ended(estimate: &mut Estimate, cell: Cell, seconds: f64) {
         let brief = Some(Brief { seconds, ..Brief::default() });
-        estimate.ended(&Row { brief, ..Row::unfinished(cell) });
+        estimate.ended(&Row { brief, ..Row::unfinished(cell) }, 1.0);
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         // Two and three of the first by 2; of the second two by 10 and two by 20; after them one as the mean of all.
         assert_eq!(estimate.seconds_left(2, 3), Some((10.0 + 20.0 + 40.0 + 3.0 * 32.0 / 3.0) / 2.0));
         // One that failed takes no time.
-        estimate.ended(&Row { error: Some("no".to_owned()), ..Row::unfinished(cell(1, 1, 1)) });
+        estimate.ended(&Row { error: Some("no".to_owned()), ..Row::unfinished(cell(1, 1, 1)) }, 1.0);
         assert_eq!(estimate.seconds_left(1, 0), Some(50.0));
     }
 }

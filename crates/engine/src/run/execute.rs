@@ -74,9 +74,9 @@ struct Counter {
 }
 
 impl Counter {
-    fn ended(&mut self, row: &Row) {
+    fn ended(&mut self, plan: &Plan, row: &Row) {
         self.done += 1;
-        self.estimate.ended(row);
+        self.estimate.ended(row, selection::pieces(plan, row.cell));
         let later = (self.total.saturating_sub(self.done) as usize).saturating_sub(self.estimate.left());
         if let Some(seconds) = self.estimate.seconds_left(self.jobs, later) {
             self.progress.seconds_left(seconds);
@@ -87,13 +87,14 @@ impl Counter {
 
 /// Puts rows where they belong.
 struct Collected<'a> {
+    plan: &'a Plan,
     rows: &'a mut [Row],
     counter: &'a mut Counter,
 }
 
 impl Watch for Collected<'_> {
     fn ended(&mut self, at: usize, row: Row) {
-        self.counter.ended(&row);
+        self.counter.ended(self.plan, &row);
         self.rows[at] = row;
     }
 }
@@ -139,7 +140,7 @@ fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, rows: &mut Vec<Row>, counter:
     let first = rows.len();
     rows.extend(cells.iter().copied().map(Row::unfinished));
     let rows = &mut rows[first..];
-    execute(shared, cells, &mut Collected { rows, counter });
+    execute(shared, cells, &mut Collected { plan, rows, counter });
     if factory.cancel.requested() {
         // The tables of a run that was stopped still have what earlier runs have kept.
         for row in rows.iter_mut().filter(|row| row.brief.is_none() && row.error.is_none()) {

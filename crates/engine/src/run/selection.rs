@@ -134,6 +134,14 @@ impl Selection {
     }
 }
 
+/// How many times as long as its clustering a cell takes: all that its parameters are selected from is clustered in pieces.
+pub(super) fn pieces(plan: &Plan, cell: Cell) -> f64 {
+    match cell.variant(plan).options.len() {
+        0 | 1 => 1.0,
+        options => (1 + options * PIECES) as f64,
+    }
+}
+
 /// Settles what a cell selects from: the cell with its option, and what was compared. A cell that selects nothing stays as it
 /// is.
 ///

@@ -8,8 +8,7 @@ use super::folder::make;
 use super::part::Phase;
 use super::recall::recall;
 use super::row::Row;
-use super::selection::kept;
-use super::stability::PIECES;
+use super::selection::{kept, pieces};
 use super::tuning::settle;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -86,9 +85,7 @@ impl Paces<'_> {
             };
             let paces = self.kept.entry((cell.data, cell.clusterer)).or_default();
             if paces.len() < SAMPLE {
-                let selecting = |options: usize| if options > 1 { 1 + options * PIECES } else { 1 };
-                let pieces = selecting(cell.variant(self.plan).options.len()) as f64;
-                paces.extend(self.cache.load(&key).map(|outcome| outcome.seconds * pieces));
+                paces.extend(self.cache.load(&key).map(|outcome| outcome.seconds * pieces(self.plan, cell)));
             }
         }
         missing

@@ -1,7 +1,6 @@
 //! `compflow demo`: a bundled example, from nothing to an open report.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use compflow_engine::files::plain;
 
@@ -81,7 +80,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
     }
     let page = report::write_page(&results, plugins)?;
     print(&guide(&demo, &pipeline, &results, &page))?;
-    if args.open { open(&page) } else { Ok(0) }
+    if args.open { report::open(&page) } else { Ok(0) }
 }
 
 /// Writes the example's files. Those that are there already must be the same: somebody may have worked on them.
@@ -138,21 +137,6 @@ Next:
       the same for your own embeddings
 "
     )
-}
-
-/// Shows the page in the user's browser, if there is a display to show it on.
-fn open(page: &Path) -> Result<i32, Failure> {
-    let mac = cfg!(target_os = "macos");
-    let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    if !mac && !display {
-        return Err(Failure::run(format!("there is no display to open {} on", page.display())));
-    }
-    let viewer = if mac { "open" } else { "xdg-open" };
-    let opened = Command::new(viewer).arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match opened {
-        Ok(status) if status.success() => Ok(0),
-        _ => Err(Failure::run(format!("{viewer} could not open {}", page.display()))),
-    }
 }
 
 #[cfg(test)]

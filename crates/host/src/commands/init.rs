@@ -59,7 +59,13 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
     for note in found.iter().flat_map(|found| &found.notes) {
         said += &format!("note: {note}\n");
     }
+    let one_each = |found: &Found| found.labels().is_some_and(|labels| labels.largest < 2);
+    if found.iter().all(one_each) {
+        said += "note: every example has one label, so no unions are looked for; --truth none writes a pipeline that looks for them\n";
+    }
+    let results = PathBuf::from("results").join(found.first().map_or("data", |found| found.name.as_str()));
     print(&format!(
-        "{said}\n{out} is written, with comments on what was chosen and why. Next:\n  compflow run {out}\n"
+        "{said}\n{out} is written, with comments on what was chosen and why. Next:\n  compflow run {out}\n  compflow report {}\n",
+        results.display()
     ))
 }

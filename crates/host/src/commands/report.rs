@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use compflow_engine::Results;
 use compflow_engine::files::{plain, write_whole};
@@ -37,8 +38,10 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
             (page::page(&data, &args.cell)?, Some(folder.join("report.html")))
         }
         Pages::Md => {
-            if !args.cell.is_empty() {
-                return Err(Failure::request("--cell is for --format html"));
+            for (given, option) in [(!args.cell.is_empty(), "--cell"), (args.open, "--open")] {
+                if given {
+                    return Err(Failure::request(format!("{option} is for --format html")));
+                }
             }
             if args.reference.is_some() && args.layout != Layout::Page {
                 return Err(Failure::request("--reference is for --layout page"));
@@ -54,7 +57,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
     };
     let Some(path) = args.out.clone().or(default) else { return print(&text) };
     write(&path, &text)?;
-    print(&format!("{}\n", path.display()))
+    print(&format!("{}\n", path.display()))?;
+    if args.open { open(&path) } else { Ok(0) }
 }
 
 /// Makes the page of a run beside its tables; returns where it is.
@@ -65,6 +69,21 @@ pub(super) fn write_page(folder: &Path, plugins: &[PathBuf]) -> Result<PathBuf, 
     let path = folder.join("report.html");
     write(&path, &page::page(&ReportData::gather(folder, plugins)?, &[])?)?;
     Ok(path)
+}
+
+/// Shows the page in the user's browser, if there is a display to show it on.
+pub(super) fn open(page: &Path) -> Result<i32, Failure> {
+    let mac = cfg!(target_os = "macos");
+    let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if !mac && !display {
+        return Err(Failure::run(format!("there is no display to open {} on", page.display())));
+    }
+    let viewer = if mac { "open" } else { "xdg-open" };
+    let opened = Command::new(viewer).arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match opened {
+        Ok(status) if status.success() => Ok(0),
+        _ => Err(Failure::run(format!("{viewer} could not open {}", page.display()))),
+    }
 }
 
 fn markdown(runs: &[ReportData], reference: Option<&Reference>, args: &ReportArgs) -> String {

@@ -165,7 +165,7 @@ fn columns() -> Value {
             "id": text("The column of identifiers."),
             "preference": text("The column of numbers that say how gladly each example becomes an exemplar."),
             "weight": text("The column of numbers that say how much each example counts."),
-            "seed": text("The column of sets that are known beforehand, null where they are not."),
+            "seed": one_or_several("The column of sets that are known beforehand, null where they are not, or a pattern or list of columns of 0 and 1."),
             "file": text("The column of recordings that the examples are segments of."),
             "start": text("The column of seconds at which segments start."),
             "end": text("The column of seconds at which segments end."),

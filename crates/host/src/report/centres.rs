@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use compflow_api::{Sets, Space};
+use compflow_api::{Distance, Sets, Space};
 
-use super::axes::{dot, leading};
+use super::axes::{dot, leading, sum_of};
 
 /// Directions of means are looked for among so many.
 const SPAN: usize = 12;
@@ -46,10 +46,10 @@ impl<'a> Centres<'a> {
         Self { points, dim, of, counts, means }
     }
 
-    /// The examples in the plane in which the means differ most, measured by how much examples of one set differ: Fisher's
+    /// Some examples in the plane in which the means differ most, measured by how much examples of one set differ: Fisher's
     /// discriminants, looked for among the directions in which means differ at all. Where two means leave one direction only,
     /// the other is `instead`. None if there are no two means.
-    pub(crate) fn discriminants(&self, instead: &[[f64; 2]]) -> Option<Vec<[f64; 2]>> {
+    pub(crate) fn discriminants(&self, examples: &[usize], instead: &[[f64; 2]]) -> Option<Vec<[f64; 2]>> {
         let total: f64 = self.counts.iter().sum();
         if self.means.len() < 2 {
             return None;
@@ -61,28 +61,20 @@ impl<'a> Centres<'a> {
         let apart: Vec<Vec<f64>> =
             self.means.iter().map(|mean| mean.iter().zip(&middle).map(|(a, b)| a - b).collect()).collect();
         let span = (self.means.len() - 1).min(self.dim).min(SPAN);
-        let basis = leading(self.dim, span, |vector| {
-            let mut image = vec![0.0; self.dim];
-            for (apart, count) in apart.iter().zip(&self.counts) {
-                let along = dot(apart, vector) * count / total;
-                image.iter_mut().zip(apart).for_each(|(sum, value)| *sum += along * value);
-            }
-            image
-        });
-        let within_basis = |row: &[f64]| -> Vec<f64> { basis.iter().map(|(_, axis)| dot(row, axis)).collect() };
+        let basis = self.basis(&apart, span);
+        let within_basis = |row: &[f64]| -> Vec<f64> { basis.iter().map(|axis| dot(row, axis)).collect() };
         let places: Vec<Vec<f64>> = apart.iter().map(|apart| within_basis(apart)).collect();
-        let rows: Vec<Vec<f64>> = self
-            .points
-            .chunks_exact(self.dim)
-            .map(|row| {
-                let row: Vec<f64> =
-                    row.iter().zip(&middle).map(|(value, mean)| f64::from(*value) - mean).collect();
+        let rows: Vec<Vec<f64>> = examples
+            .iter()
+            .map(|example| {
+                let row = self.points[example * self.dim..][..self.dim].iter();
+                let row: Vec<f64> = row.zip(&middle).map(|(value, mean)| f64::from(*value) - mean).collect();
                 within_basis(&row)
             })
             .collect();
         let mut within = vec![0.0; span * span];
-        for (row, set) in rows.iter().zip(&self.of) {
-            let Some(set) = *set else { continue };
+        for (row, example) in rows.iter().zip(examples) {
+            let Some(set) = self.of[*example] else { continue };
             let off: Vec<f64> = row.iter().zip(&places[set]).map(|(a, b)| a - b).collect();
             for i in 0..span {
                 for j in 0..=i {
@@ -101,15 +93,38 @@ impl<'a> Centres<'a> {
             image
         });
         let first = &found.first()?.1;
-        let project = |(at, row): (usize, &Vec<f64>)| {
+        let project = |(example, row): (&usize, &Vec<f64>)| {
             let row = solve(&factor, span, row);
             let second = match found.get(1) {
                 Some((_, axis)) => dot(&row, axis),
-                None => instead.get(at).map_or(0.0, |point| point[1]),
+                None => instead.get(*example).map_or(0.0, |point| point[1]),
             };
             [dot(&row, first), second]
         };
-        Some(rows.iter().enumerate().map(project).collect())
+        Some(examples.iter().zip(&rows).map(project).collect())
+    }
+
+    /// The directions in which means differ most, from how far they are `apart` from their middle. They are eigenvectors of the
+    /// means' covariance, and found by those of the products of means, which are few where a mean has many numbers.
+    fn basis(&self, apart: &[Vec<f64>], span: usize) -> Vec<Vec<f64>> {
+        let weighted: Vec<Vec<f64>> = apart
+            .iter()
+            .zip(&self.counts)
+            .map(|(apart, count)| apart.iter().map(|value| value * count.sqrt()).collect())
+            .collect();
+        let products: Vec<Vec<f64>> =
+            weighted.iter().map(|a| weighted.iter().map(|b| dot(a, b)).collect()).collect();
+        let found = leading(weighted.len(), span, |vector| products.iter().map(|row| dot(row, vector)).collect());
+        let axis = |(_, shares): (f64, Vec<f64>)| {
+            let mut axis = vec![0.0; self.dim];
+            for (mean, share) in weighted.iter().zip(shares) {
+                axis.iter_mut().zip(mean).for_each(|(sum, value)| *sum += share * value);
+            }
+            let length = dot(&axis, &axis).sqrt();
+            axis.iter_mut().for_each(|value| *value /= length.max(f64::MIN_POSITIVE));
+            axis
+        };
+        found.into_iter().map(axis).collect()
     }
 
     /// By how much the nearest other mean is farther than an example's own, for some examples: negative if it is nearer, NaN
@@ -123,9 +138,14 @@ impl<'a> Centres<'a> {
         let margin = |row: &usize| {
             let Some(own) = self.of[*row] else { return f64::NAN };
             let point = &self.points[row * self.dim..][..self.dim];
-            let distance = |mean: &Vec<f32>| space.distance(point, mean);
-            let others = means.iter().enumerate().filter(|(set, _)| *set != own).map(|(_, mean)| distance(mean));
-            others.fold(f64::INFINITY, f64::min) - distance(&means[own])
+            let squared = |mean: &Vec<f32>| sum_of(point, mean, |a, b| f64::from(a - b).powi(2));
+            let others = means.iter().enumerate().filter(|(set, _)| *set != own).map(|(_, mean)| squared(mean));
+            let [other, own] =
+                [others.fold(f64::INFINITY, f64::min), squared(&means[own])].map(|squared| match space.distance {
+                    Distance::SqEuclidean => squared,
+                    Distance::Euclidean => squared.sqrt(),
+                });
+            other - own
         };
         Some(rows.iter().map(margin).collect())
     }
@@ -160,7 +180,7 @@ fn solve(factor: &[f64], size: usize, vector: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use compflow_api::{Distance, Normalize};
+    use compflow_api::Normalize;
 
     use super::*;
 
@@ -178,7 +198,8 @@ mod tests {
     #[test]
     fn the_plane_shows_sets_apart_that_principal_components_do_not() {
         let (points, sets) = cloud();
-        let placed = Centres::new(&points, 3, &sets).discriminants(&[]).unwrap();
+        let all: Vec<usize> = (0..90).collect();
+        let placed = Centres::new(&points, 3, &sets).discriminants(&all, &[]).unwrap();
         let distance = |a: usize, b: usize| {
             let [dx, dy] = [0, 1].map(|axis: usize| placed[a][axis] - placed[b][axis]);
             dx.hypot(dy)
@@ -193,9 +214,9 @@ mod tests {
     fn two_sets_have_one_direction_and_one_has_none() {
         let points = [0.0, 1.0, 0.1, 2.0, 5.0, 1.0, 5.1, 2.0];
         let sets = Sets::singletons(&[0, 0, 1, 1]);
-        let placed = Centres::new(&points, 2, &sets).discriminants(&[[0.0, 7.0]; 4]).unwrap();
+        let placed = Centres::new(&points, 2, &sets).discriminants(&[0, 1, 2, 3], &[[0.0, 7.0]; 4]).unwrap();
         assert!(placed.iter().all(|point| point[1] == 7.0 && point[0].is_finite()), "{placed:?}");
-        assert!(Centres::new(&points, 2, &Sets::singletons(&[0; 4])).discriminants(&[]).is_none());
+        assert!(Centres::new(&points, 2, &Sets::singletons(&[0; 4])).discriminants(&[], &[]).is_none());
     }
 
     #[test]

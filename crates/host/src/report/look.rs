@@ -3,23 +3,23 @@
 //! Numbers of examples are packed: 16 bits each, as text of base 64. So a page with thousands of them stays small.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use compflow_api::{Column, Sets};
-use compflow_engine::results::MEDIA;
+use compflow_api::Sets;
 use serde_json::{Map, Value, json};
 
 use super::centres::Centres;
-use super::looked::{Examples, Looked, Method, counts};
+use super::looked::{Chosen, Examples, Looked, Method, counts};
 use super::shown::best;
 use super::svg::{cut, range};
-use super::{ReportData, pixels, scatter};
+use super::{ReportData, media, pixels, scatter};
 use crate::failure::Failure;
 
 /// Further trials can be chosen as long as all of them together take no more than this, and no more than there is room for.
-const MOST_BYTES: usize = 1_200_000;
+const MOST_BYTES: usize = 2_000_000;
+/// Of so many examples of each of them, the most for which there is room: better some of every trial than all of some.
+const SAMPLES: [usize; 6] = [scatter::MOST, 1000, 700, 500, 300, 150];
 /// Pictures of one trial take no more than this.
 const MOST_PIXELS: usize = 200_000;
 /// So many methods are chosen at first.
@@ -37,20 +37,27 @@ const NONE: u16 = u16::MAX;
 pub(crate) fn data<'a>(
     report: &ReportData,
     shown: &[Looked<'_>],
-    others: impl Iterator<Item = Result<Looked<'a>, Failure>>,
+    others: &[Chosen],
+    look: impl Fn(&Chosen) -> Result<Looked<'a>, Failure>,
     room: usize,
 ) -> Result<String, Failure> {
-    let results = &report.results;
-    let mut trials: Vec<Value> = shown.iter().map(|looked| trial(report, looked)).collect();
+    let (results, room) = (&report.results, room.min(MOST_BYTES));
+    let mut trials: Vec<Value> = shown.iter().map(|looked| trial(report, looked, scatter::MOST)).collect();
     let mut bytes: usize = trials.iter().map(|trial| trial.to_string().len()).sum();
-    for looked in others {
-        // Not even looked at if it cannot fit: trials of one run are alike.
-        if bytes + bytes / trials.len().max(1) / 2 > room.min(MOST_BYTES) {
+    let drawn: usize = shown.iter().map(|looked| looked.n().min(scatter::MOST)).sum();
+    // Trials of one run are alike.
+    let of_a_row = bytes / drawn.max(1) + 1;
+    let size = |other: &Chosen| report.size(other).unwrap_or(scatter::MOST);
+    let taken = |most: usize| others.iter().map(|other| size(other).min(most) * of_a_row).sum::<usize>();
+    let fits = SAMPLES.into_iter().find(|most| bytes + taken(*most) <= room);
+    let most = fits.unwrap_or(SAMPLES[SAMPLES.len() - 1]);
+    for other in others {
+        if bytes + size(other).min(most) * of_a_row / 2 > room {
             break;
         }
-        let next = trial(report, &looked?);
+        let next = trial(report, &look(other)?, most);
         bytes += next.to_string().len();
-        if bytes > room.min(MOST_BYTES) {
+        if bytes > room {
             break;
         }
         trials.push(next);
@@ -87,9 +94,10 @@ fn escape(json: &str) -> String {
     escaped
 }
 
-fn trial(report: &ReportData, looked: &Looked<'_>) -> Value {
-    let n = looked.methods.first().map_or(0, |method| method.found.ids.len());
-    let rows = scatter::sample(n);
+/// At most so many examples of a trial.
+fn trial(report: &ReportData, looked: &Looked<'_>, most: usize) -> Value {
+    let n = looked.n();
+    let rows = scatter::sample(n, most);
     let ids = looked.methods.first().map_or(&[][..], |method| &method.found.ids[..]);
     let ids: Vec<String> = rows.iter().filter_map(|row| ids.get(*row)).map(|id| cut(id, LONGEST)).collect();
     let mut object = Map::new();
@@ -105,7 +113,7 @@ fn trial(report: &ReportData, looked: &Looked<'_>) -> Value {
             put("missing", json!(reason));
         }
         Ok(examples) => {
-            put("plane", places(&examples.plane.points, &rows));
+            put("plane", places(&rows.iter().map(|row| examples.plane.points[*row]).collect::<Vec<_>>()));
             put("share", json!((100.0 * examples.plane.share).round()));
             if let Some(truth) = looked.truth() {
                 put("truth", truly(looked, examples, truth, &rows));
@@ -113,9 +121,7 @@ fn trial(report: &ReportData, looked: &Looked<'_>) -> Value {
             if let Some(pictures) = pictures(examples, &rows) {
                 put("pixels", pictures);
             }
-            if let Some(media) = media(report, looked, examples, &rows) {
-                put("media", media);
-            }
+            put("media", media::of(report, &looked.chosen.data, examples.trial, &rows));
         }
     }
     Value::Object(object)
@@ -154,7 +160,7 @@ fn truly(looked: &Looked<'_>, examples: &Examples<'_>, truth: &Sets, rows: &[usi
 }
 
 fn own_plane(centres: &Centres<'_>, examples: &Examples<'_>, rows: &[usize]) -> Value {
-    centres.discriminants(&examples.plane.points).map_or(Value::Null, |plane| places(&plane, rows))
+    centres.discriminants(rows, &examples.plane.points).map_or(Value::Null, |plane| places(&plane))
 }
 
 /// The sets that occur in some rows, in their order, and their numbers.
@@ -172,15 +178,15 @@ fn clustering(sets: &Sets, rows: &[usize]) -> Value {
 }
 
 /// Points in a square of numbers, both axes on one scale.
-fn places(points: &[[f64; 2]], rows: &[usize]) -> Value {
-    let span = |axis: usize| range(rows.iter().map(|row| points[*row][axis])).unwrap_or([0.0, 0.0]);
+fn places(points: &[[f64; 2]]) -> Value {
+    let span = |axis: usize| range(points.iter().map(|point| point[axis])).unwrap_or([0.0, 0.0]);
     let ends = [span(0), span(1)];
     let extent = ends.iter().map(|[low, high]| high - low).fold(f64::MIN_POSITIVE, f64::max);
     let place = |axis: usize, value: f64| {
         let [low, high] = ends[axis];
         (TOP * ((value - (low + high) / 2.0) / extent + 0.5)).round() as u16
     };
-    packed(rows.iter().flat_map(|row| [place(0, points[*row][0]), place(1, points[*row][1])]))
+    packed(points.iter().flat_map(|point| [place(0, point[0]), place(1, point[1])]))
 }
 
 /// Numbers between their least and their greatest.
@@ -203,30 +209,6 @@ fn pictures(examples: &Examples<'_>, rows: &[usize]) -> Option<Value> {
         let all = rows.iter().flat_map(|row| trial.embeddings[row * dim..][..*dim].iter().copied());
         json!({ "side": side, "of": STANDARD.encode(pixels::bytes(all)) })
     })
-}
-
-/// Where pictures or sounds of the examples are, if the data says so.
-fn media(report: &ReportData, looked: &Looked<'_>, examples: &Examples<'_>, rows: &[usize]) -> Option<Value> {
-    let columns = &examples.trial.columns;
-    let (kind, paths) = columns.iter().find_map(|(name, column)| match column {
-        Column::Texts(paths) if MEDIA.contains(&name.as_str()) => Some((name, paths)),
-        _ => None,
-    })?;
-    let files = &report.results.record.data.get(&looked.chosen.data)?.files;
-    let folder =
-        files.first().map(PathBuf::from).and_then(|file| Some(file.parent()?.to_owned())).unwrap_or_default();
-    let addresses: Vec<Option<String>> = rows.iter().map(|row| address(&folder, paths.get(*row)?)).collect();
-    Some(json!({ "kind": kind, "of": addresses }))
-}
-
-/// The address of a file beside the data; none for what is not a file.
-fn address(folder: &Path, path: &str) -> Option<String> {
-    let path = folder.join(path);
-    let path = path.to_str().filter(|path| path.starts_with('/') && !path.contains("://"))?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
-    let encoded =
-        path.bytes().map(|byte| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") });
-    Some(format!("file://{}", encoded.collect::<String>()))
 }
 
 #[cfg(test)]
@@ -261,16 +243,7 @@ mod tests {
         let found = clustering(&sets, &[0, 1, 2, 3]);
         assert_eq!(found["sets"], json!([[], [0, 1], [1]]));
         assert_eq!(unpacked(&found["of"]), [2, 1, 2, 0]);
-        let placed = places(&[[0.0, 0.0], [2.0, 1.0]], &[0, 1]);
+        let placed = places(&[[0.0, 0.0], [2.0, 1.0]]);
         assert_eq!(unpacked(&placed), [0, 16_384, 65_534, 49_151]);
-    }
-
-    #[test]
-    fn only_files_have_an_address() {
-        let folder = Path::new("/some where");
-        assert_eq!(address(folder, "a&b.png").unwrap(), "file:///some%20where/a%26b.png");
-        assert_eq!(address(folder, "/abs/x.wav").unwrap(), "file:///abs/x.wav");
-        assert_eq!(address(folder, "https://example.org/x.png"), None);
-        assert_eq!(address(Path::new("relative"), "x.png"), None);
     }
 }

@@ -76,6 +76,11 @@ impl<'a> Looked<'a> {
         Ok(Self { chosen: chosen.clone(), methods: methods.collect(), examples })
     }
 
+    /// How many examples it has.
+    pub(crate) fn n(&self) -> usize {
+        self.methods.first().map_or(0, |method| method.found.ids.len())
+    }
+
     pub(crate) fn truth(&self) -> Option<&'a Sets> {
         self.examples.as_ref().ok()?.trial.truth.as_ref()
     }

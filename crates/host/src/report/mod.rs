@@ -11,6 +11,7 @@ mod graph;
 mod look;
 mod looked;
 pub(crate) mod markdown;
+mod media;
 mod names;
 pub(crate) mod page;
 pub(crate) mod pairs;
@@ -37,6 +38,7 @@ use compflow_engine::data::Dataset;
 use compflow_engine::results::{Means, RecordedRun, Trivial};
 use compflow_engine::{Cancel, Results};
 
+use self::looked::Chosen;
 use crate::commands::{plugins, variables};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -93,6 +95,12 @@ impl ReportData {
     /// What the run left behind.
     pub(crate) fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// How many examples a trial has, if the data can still be had.
+    fn size(&self, chosen: &Chosen) -> Option<usize> {
+        let dataset = self.data.get(&chosen.data)?.dataset.as_ref().ok()?;
+        Some(dataset.trials.iter().find(|trial| trial.number == chosen.trial)?.size())
     }
 
     /// The mean score of a trivial clustering, if it can be had.

@@ -10,14 +10,15 @@ pub(crate) struct Projection {
     pub(crate) share: f64,
 }
 
-/// More examples than this tell no more about the covariance.
+/// More examples than this tell no more about the covariance, and so many numbers are as many as are worth the wait.
 const ENOUGH: usize = 2000;
+const NUMBERS: usize = 1_000_000;
 
 /// Projects row-major points of length `dim`.
 pub(crate) fn project(points: &[f32], dim: usize) -> Projection {
     let n = points.len() / dim;
     // Rows come in no order, so every k-th is a fair sample.
-    let step = n.div_ceil(ENOUGH).max(1);
+    let step = n.div_ceil(ENOUGH.min((NUMBERS / dim.max(1)).max(100))).max(1);
     let sample = || points.chunks_exact(dim).step_by(step);
     let count = sample().count().max(1) as f64;
     let mut mean = vec![0.0; dim];

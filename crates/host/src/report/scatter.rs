@@ -18,11 +18,11 @@ const MARGIN: f64 = 14.0;
 /// Half the length of a plus's bars.
 const ARM: i32 = 6;
 /// More points than this are only ink.
-const MOST: usize = 1500;
+pub(crate) const MOST: usize = 1500;
 
-/// The rows that are drawn of so many: all, or a fair sample.
-pub(crate) fn sample(n: usize) -> Vec<usize> {
-    let shown = n.min(MOST);
+/// The rows that are drawn of so many: all, or a fair sample of at most `most`.
+pub(crate) fn sample(n: usize, most: usize) -> Vec<usize> {
+    let shown = n.min(most);
     // Rows come in no order, so every k-th will do.
     (0..shown).map(|at| at * n / shown).collect()
 }
@@ -57,7 +57,7 @@ impl Placed {
     pub(crate) fn panel(&self, sets: &Sets, colours: &[Colour], label: &str) -> Markup {
         let mut dots: BTreeMap<Colour, String> = BTreeMap::new();
         let mut bars: BTreeMap<Colour, String> = BTreeMap::new();
-        for row in sample(self.points.len()) {
+        for row in sample(self.points.len(), MOST) {
             let ((x, y), set) = (self.points[row], &sets[row]);
             if let [member] = set {
                 // A line of no length with round ends is a dot.

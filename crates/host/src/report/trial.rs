@@ -88,8 +88,7 @@ fn drawn(
     let trials = chosen.iter().map(looked).collect::<Result<Vec<Looked<'_>>, Failure>>()?;
     let panels: Vec<Markup> = trials.iter().map(panel).collect();
     let taken: usize = panels.iter().map(|panel| panel.0.len()).sum();
-    let more = others(report, chosen).into_iter().map(|chosen| looked(&chosen));
-    let data = look::data(report, &trials, more, room.saturating_sub(taken + REST))?;
+    let data = look::data(report, &trials, &others(report, chosen), looked, room.saturating_sub(taken + REST))?;
     let title = |chosen: &Chosen| format!("{}, trial {}", report.results.heading(&chosen.data), chosen.trial);
     Ok(html! {
         section #cell {

@@ -36,7 +36,26 @@ struct Work {
     began: Instant,
     done: u64,
     total: u64,
-    seconds_left: Option<f64>,
+    /// How long it takes from when on, as it was told last.
+    seconds_left: Option<(Instant, f64)>,
+}
+
+impl Work {
+    fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// How long it still takes, by what was told last; once that was too little, by how far others are without which it does not
+    /// end, if they are far enough to tell.
+    fn left(&self, others: &[&Work]) -> Option<f64> {
+        let (told, seconds) = self.seconds_left?;
+        let known = others.iter().filter(|work| work.done > 0 && 10 * work.done >= work.total).map(|work| {
+            let rest = work.total.saturating_sub(work.done);
+            work.seconds() * rest as f64 / work.done as f64
+        });
+        let left = seconds - told.elapsed().as_secs_f64();
+        Some(if left > 0.0 { left } else { known.fold(0.0, f64::max) }).filter(|left| *left > 0.0)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +130,7 @@ impl Progress for Line {
     }
 
     fn seconds_left(&self, seconds: f64) {
-        self.change(|work| work.seconds_left = Some(seconds));
+        self.change(|work| work.seconds_left = Some((Instant::now(), seconds)));
     }
 }
 
@@ -124,16 +143,15 @@ impl Drop for Line {
 
 /// All counts, and the oldest other work: `cells 12/120, 1 min 5 s, about 10 min left; n150 trial 3 CKM 40 %`.
 fn line(going: &Going) -> String {
-    let counts = going.works.values().filter(|work| work.counts).map(|work| {
-        let left =
-            work.seconds_left.map(|seconds| format!(", about {} left", duration(seconds))).unwrap_or_default();
-        let elapsed = duration(work.began.elapsed().as_secs_f64());
-        format!("{} {}/{}, {elapsed}{left}", work.what, work.done, work.total)
-    });
     let others: Vec<&Work> = going.works.values().filter(|work| !work.counts).collect();
+    let counts = going.works.values().filter(|work| work.counts).map(|work| {
+        let left = work.left(&others).map(|seconds| format!(", about {} left", duration(seconds)));
+        let elapsed = duration(work.seconds());
+        format!("{} {}/{}, {elapsed}{}", work.what, work.done, work.total, left.unwrap_or_default())
+    });
     let oldest = others.first().map(|work| {
         let part = match work.total {
-            0 => duration(work.began.elapsed().as_secs_f64()),
+            0 => duration(work.seconds()),
             total => format!("{} %", 100 * work.done / total),
         };
         let more = if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
@@ -158,7 +176,12 @@ mod tests {
         let other = lines.begin("made trial 4 KM", false, 0);
         let said = line(&lines.0.going());
         assert_eq!(said, "cells 3/40, 1 s, about 1 min 15 s left; made trial 3 KM 25 % and 1 more");
-        drop((work, other));
-        assert_eq!(line(&lines.0.going()), "cells 3/40, 1 s, about 1 min 15 s left");
+        drop(other);
+        cells.seconds_left(0.0);
+        lines.0.going().works.get_mut(&1).unwrap().began -= std::time::Duration::from_secs(20);
+        let said = line(&lines.0.going());
+        assert!(said.starts_with("cells 3/40, 1 s, about 1 min "), "a quarter took 20 s: {said}");
+        drop(work);
+        assert_eq!(line(&lines.0.going()), "cells 3/40, 1 s", "it takes longer than was thought");
     }
 }

@@ -11,10 +11,10 @@ pub(crate) mod stdout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compflow_engine::{Counted, Level, Observer, Progress};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use self::clean::clean;
 use self::lines::Lines;
@@ -100,14 +100,19 @@ impl Terminal {
         if let Some(lines) = &self.lines {
             return lines.begin(what, total > 0, total as u64);
         }
+        let until = Until::default();
         if self.bars.is_hidden() {
-            return Box::new(Bar(ProgressBar::hidden()));
+            return Box::new(Bar { bar: ProgressBar::hidden(), until });
         }
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let left = until.clone();
+        let style = style.with_key("left", move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = text.write_str(&left.text());
+        });
         let bar =
             self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(clean(what).into_owned()));
         bar.enable_steady_tick(Duration::from_millis(200));
-        Box::new(Bar(bar))
+        Box::new(Bar { bar, until })
     }
 }
 
@@ -151,7 +156,7 @@ impl Observer for Terminal {
             Counted::Data => "loading",
             Counted::Cells => "cells",
         };
-        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}{prefix}")
+        self.bar(what, total, "{msg:>8} {wide_bar:.cyan/black} {pos}/{len} {elapsed}{left}")
     }
 
     /// A line for one piece of work whose progress comes from a component.
@@ -176,11 +181,32 @@ impl Observer for Terminal {
 }
 
 /// A bar or a line, gone with the work that it is about.
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    until: Until,
+}
+
+/// When the work will have ended, as it was told last.
+#[derive(Clone, Default)]
+struct Until(Arc<Mutex<Option<Instant>>>);
+
+impl Until {
+    fn set(&self, seconds: f64) {
+        let until = Duration::try_from_secs_f64(seconds).ok().and_then(|left| Instant::now().checked_add(left));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+
+    /// Nothing once that is past: then it is not known.
+    fn text(&self) -> String {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = until.and_then(|until| until.checked_duration_since(Instant::now()));
+        left.map(|left| format!(", about {} left", duration(left.as_secs_f64()))).unwrap_or_default()
+    }
+}
 
 impl Progress for Bar {
     fn advance(&self, done: u64, total: u64) {
-        let Self(bar) = self;
+        let Self { bar, .. } = self;
         if total > 0 && bar.length() != Some(total) {
             bar.set_length(total);
             if let Ok(style) = ProgressStyle::with_template("         {spinner} {msg} {percent} % {elapsed}") {
@@ -191,12 +217,12 @@ impl Progress for Bar {
     }
 
     fn seconds_left(&self, seconds: f64) {
-        self.0.set_prefix(format!(", about {} left", duration(seconds)));
+        self.until.set(seconds);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -1,4 +1,5 @@
-"""Clicks through report pages in Chromium. Arguments: a page with truth, a page without, and a folder for screenshots if wanted."""
+"""Clicks through report pages in Chromium. Arguments: a page with truth, a page without, a page with pictures and sounds, and a folder for
+screenshots if wanted."""
 
 import sys
 from pathlib import Path
@@ -7,8 +8,8 @@ from axe_playwright_python import sync_playwright as axe_package
 from playwright.sync_api import Page, sync_playwright
 
 AXE = (Path(axe_package.__file__).parent / "axe.min.js").read_text()
-LABELLED, UNLABELLED = (Path(path).resolve() for path in sys.argv[1:3])
-SHOTS = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+LABELLED, UNLABELLED, MEDIA = (Path(path).resolve() for path in sys.argv[1:4])
+SHOTS = Path(sys.argv[4]) if len(sys.argv) > 4 else None
 
 complaints: list[str] = []
 
@@ -19,12 +20,12 @@ def check(holds: bool, what: str) -> None:
         print(f"FAILED: {what}")
 
 
-def opened(context, path: Path) -> Page:
-    """The page, watched: it must neither complain nor ask for anything."""
+def opened(context, path: Path, beside: str = "-") -> Page:
+    """The page, watched: it must neither complain nor ask for anything but files whose addresses begin as `beside`."""
     page = context.new_page()
     page.on("console", lambda message: check(message.type not in ("error", "warning"), f"console: {message.text}"))
     page.on("pageerror", lambda error: check(False, f"script: {error}"))
-    page.on("request", lambda request: check(request.url == path.as_uri(), f"request of {request.url}"))
+    page.on("request", lambda request: check(request.url == path.as_uri() or request.url.startswith(beside), f"request of {request.url}"))
     page.goto(path.as_uri())
     return page
 
@@ -147,6 +148,26 @@ def keyboard(page: Page) -> None:
     check(page.locator(".examples tbody tr").count() > 0, "all examples can be listed without a mouse")
 
 
+def media(page: Page) -> None:
+    page.get_by_role("button", name="List all examples").click()
+    rows = page.locator(".examples tbody tr")
+    check(rows.count() == 12 and rows.locator("audio").count() == 12, "every example has a sound")
+    images = rows.locator("img")
+    for at in range(images.count()):
+        images.nth(at).scroll_into_view_if_needed()
+    page.wait_for_function("[...document.querySelectorAll('.examples img')].every(image => image.complete)")
+    shown = images.evaluate_all("images => images.map(image => [decodeURIComponent(image.src).split('/').pop(), image.naturalWidth])")
+    there = [f"{at}.png" for at in range(8, 12)] + ["a b#%?&'é.png", "drawing.svg"]
+    check(sorted(name for name, _ in shown) == sorted(there), f"the pictures are {shown}")
+    check(all(width > 0 for _, width in shown), f"all pictures can be seen: {shown}")
+    seconds = rows.locator("audio").first.evaluate("async audio => { await audio.play(); return audio.duration; }")
+    check(seconds == 0.5, f"a sound of {seconds} s was played")
+    notes = " ".join(page.locator("p.note").all_inner_texts())
+    check("Column image: 5 of 12 are not shown: https://example.org/x.png is an address" in notes, f"what is not shown is said: {notes}")
+    accessible(page, "pictures and sounds")
+    shot(page, "media")
+
+
 def without_script(browser, path: Path) -> None:
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(path.as_uri())
@@ -180,6 +201,7 @@ with sync_playwright() as playwright:
     check(page.locator("main > section").first.get_attribute("id") == "found", "data without labels opens with what was found")
     check(page.locator("main b, main i").filter(has_text="unlabelled").count() == 0, "names are no markup")
     check(page.get_by_text("<i>CKM</i>").count() > 0, "names are shown as they are")
+    media(opened(browser.new_context(viewport={"width": 1280, "height": 900}), MEDIA, (MEDIA.parents[1] / "files").as_uri()))
     without_script(browser, LABELLED)
     page = opened(browser.new_context(), LABELLED)
     page.emulate_media(media="print")

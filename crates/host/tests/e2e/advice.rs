@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::types::Float32Type;
 use arrow_array::{ArrayRef, FixedSizeListArray};
 
-use crate::common::{Folder, sets};
+use crate::common::{Folder, embeddings, numbers, sets};
 
 const MADE: &str = r#"
 name = "made"
@@ -98,4 +98,113 @@ fn lengths_that_differ_are_worth_a_word_unless_they_do_not_count() {
     folder.write("p.toml", &pipeline("space = { normalize = \"l2\" }"));
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "b"], 0);
     assert!(!stderr.contains("C101"), "{stderr}");
+}
+
+/// Whether a run of this data, made up or in a file, is told about a cause; the line, if it is.
+fn told(folder: &Folder, code: &str, pipeline: &str) -> Option<String> {
+    folder.write("p.toml", pipeline);
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let lines: Vec<&str> = stderr.lines().filter(|line| line.contains(code)).collect();
+    assert!(lines.len() <= 1, "once: {stderr}");
+    lines.first().map(|line| (*line).to_owned())
+}
+
+#[test]
+fn whoever_looks_for_unions_and_finds_none_is_told() {
+    let folder = Folder::new();
+    let pipeline = |degree: u32| {
+        format!(
+            "composer = {{ use = \"sum\" }}\n[[data]]\nname = \"d\"\nloader = \"synthetic\"\n\
+             params = {{ n = 120, k = 3, degree = {degree}, noise = 0.1, composer = {{ use = \"sum\" }} }}\n\
+             [[clusterer]]\nuse = \"ckm\"\nparams = {{ k = 3 }}\n\
+             [[clusterer]]\nuse = \"kmeans\"\nparams = {{ k = 3 }}\n"
+        )
+    };
+    let line = told(&folder, "C103", &pipeline(1)).expect("nothing truly is a union");
+    assert!(line.starts_with("warning: ckm on d: no union was found") && line.contains("fit-composer"), "{line}");
+    assert_eq!(told(&folder, "C103", &pipeline(2)), None, "unions are there, and k-means looks for none");
+}
+
+#[test]
+fn scores_of_a_guess_are_called_so() {
+    let folder = Folder::new();
+    let row =
+        |at: usize| [[10.0f32, 0.0], [0.0, 10.0], [-10.0, -10.0]][at % 3].map(|value| value + at as f32 / 100.0);
+    let rows: Vec<[f32; 2]> = (0..90).map(row).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(|row| &row[..]).collect();
+    let labels = |of: &dyn Fn(usize) -> u32| numbers(&(0..90).map(of).collect::<Vec<u32>>());
+    let columns = vec![
+        ("embedding", embeddings(&rows)),
+        ("who", labels(&|at| (at % 3) as u32)),
+        // In every group as many of each.
+        ("day", labels(&|at| (at / 3 % 3) as u32)),
+    ];
+    folder.write_parquet("x.parquet", columns);
+    let pipeline = |truth: &str| {
+        format!(
+            "[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"x.parquet\"\n\
+             columns = {{ embedding = \"embedding\", truth = \"{truth}\" }}\n\
+             [[clusterer]]\nuse = \"kmeans\"\nparams = {{ k = 3 }}\n\
+             [[clusterer]]\nuse = \"oracle\"\n[[evaluator]]\nuse = \"cri\"\n"
+        )
+    };
+    let line = told(&folder, "C105", &pipeline("day")).expect("labels of something else");
+    assert!(
+        line.starts_with("warning: kmeans on d: acri is -") && line.contains("about what a guess gets"),
+        "{line}"
+    );
+    assert_eq!(told(&folder, "C105", &pipeline("who")), None);
+}
+
+#[test]
+fn differences_that_trials_cannot_show_are_named_and_those_that_they_show_are_not() {
+    let folder = Folder::new();
+    let pipeline = |params: &str, metric: &str| {
+        format!(
+            "composer = {{ use = \"max\" }}\n[[data]]\nname = \"d\"\nloader = \"synthetic\"\nparams = {{ {params} }}\n\
+             [[clusterer]]\nuse = \"ckm\"\nparams = {{ k = 4, restarts = 5 }}\n\
+             [[clusterer]]\nuse = \"kmeans\"\nparams = {{ k = 9 }}\n[[evaluator]]\nuse = \"{metric}\"\n"
+        )
+    };
+    let line = told(&folder, "C107", &pipeline("n = 60, k = 4, noise = 1.0, dim = 8, trials = 2", "ari"));
+    let line = line.expect("two trials");
+    assert!(
+        line.starts_with("warning: data `d`: 2 trials cannot show that ") && line.contains("more trials"),
+        "{line}"
+    );
+    let many = pipeline("n = 60, k = 4, noise = 0.1, dim = 8, trials = 10", "cri");
+    assert_eq!(told(&folder, "C107", &many), None, "only one of them looks for unions");
+    let one = pipeline("n = 60, k = 4, noise = 1.0, dim = 8", "ari");
+    assert_eq!(told(&folder, "C107", &one), None, "one trial shows nothing, and nobody thinks so");
+}
+
+#[test]
+fn a_composer_that_does_not_fit_the_labels_is_named() {
+    let folder = Folder::new();
+    // Three things, and two at once, of which the second is heard as loud as `share` says.
+    let write = |share: f32| {
+        let all: [&[u32]; 6] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2]];
+        let row = |set: &[u32]| {
+            let mut row = [0.0; 3];
+            set.iter().zip([1.0, share]).for_each(|(member, loud)| row[*member as usize] = loud);
+            row
+        };
+        let rows: Vec<[f32; 3]> = all.iter().cycle().take(60).map(|set| row(set)).collect();
+        let rows: Vec<&[f32]> = rows.iter().map(|row| &row[..]).collect();
+        let truth: Vec<&[u32]> = all.iter().cycle().take(60).copied().collect();
+        let columns = vec![("embedding", embeddings(&rows)), ("labels", sets(&truth))];
+        folder.write_parquet("x.parquet", columns);
+    };
+    let pipeline = "composer = { use = \"sum\" }\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"x.parquet\"\n\
+                    columns = { embedding = \"embedding\", truth = \"labels\" }\n\
+                    [[clusterer]]\nuse = \"ckm\"\nparams = { k = 3 }\n[[evaluator]]\nuse = \"cri\"\n";
+    write(0.1);
+    let line = told(&folder, "C108", pipeline).expect("nearly all of it is the louder one");
+    assert!(
+        line.starts_with("warning: data `d`: the composer `sum` predicts 0 of 3 unions of labels better"),
+        "{line}"
+    );
+    assert!(line.contains("`compflow fit-composer` says which composer to take"), "{line}");
+    write(0.9);
+    assert_eq!(told(&folder, "C108", pipeline), None);
 }

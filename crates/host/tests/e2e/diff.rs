@@ -68,7 +68,10 @@ fn runs_with_nothing_in_common_are_refused() {
                     a: data made, clusterers KM\n  c: data made, clusterers other\n";
     assert_eq!(stderr, expected);
     let (_, stderr) = folder.run(&["diff", "a", "nowhere"], 2);
-    assert_eq!(stderr, "error: nowhere is no results folder: run.json: there is no such file\n");
+    assert_eq!(
+        stderr,
+        "error: nowhere is no results folder: run.json: there is no such file; `compflow runs` lists those that there are\n"
+    );
 }
 
 #[test]

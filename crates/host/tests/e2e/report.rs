@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StringArray};
+use serde_json::{Value, json};
 
 use crate::common::{Folder, SMALL, embeddings, numbers};
 
@@ -179,8 +180,7 @@ fn without_truth_the_page_opens_with_what_was_found() {
     let folder = Folder::new();
     let rows: Vec<Vec<f32>> = (0..20).map(|at| vec![(at / 10) as f32 * 9.0 + 0.1 * at as f32, 1.0]).collect();
     let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
-    let image: ArrayRef = Arc::new(StringArray::from((0..20).map(|at| format!("i{at}.png")).collect::<Vec<_>>()));
-    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&rows)), ("image", image)]);
+    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&rows))]);
     folder.write(
         "p.toml",
         "degree = 1\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"d.parquet\"\n\
@@ -191,10 +191,48 @@ fn without_truth_the_page_opens_with_what_was_found() {
     assert_self_contained(&page);
     assert_eq!(texts(&page, "h2")[..2], ["What was found", "One trial, looked at"]);
     assert!(page.contains("0 (10, 50\u{a0}%), 1 (10, 50\u{a0}%)"), "the largest clusters");
-    let trial = &looked_at(&page)["data"][0]["trials"][0];
-    assert_eq!(trial["media"]["kind"], "image");
-    let address = trial["media"]["of"][3].as_str().unwrap();
-    assert!(address.starts_with("file:///") && address.ends_with("/i3.png"), "beside the data: {address}");
+    assert_eq!(looked_at(&page)["data"][0]["trials"][0]["media"], json!([]));
+}
+
+#[test]
+fn pictures_and_sounds_beside_the_data_are_named_and_others_are_counted() {
+    let folder = Folder::new();
+    let rows: Vec<Vec<f32>> = (0..20).map(|at| vec![(at / 10) as f32 * 9.0 + 0.1 * at as f32, 1.0]).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+    std::fs::create_dir(folder.path("pictures")).unwrap();
+    for at in 2..20 {
+        folder.write(&format!("pictures/{at} ä#.png"), "no picture, which only a browser finds out");
+    }
+    folder.write("3.wav", "");
+    let images = (0..20).map(|at| match at {
+        0 => None,
+        1 => Some("https://example.org/1.png".to_owned()),
+        2 => Some("gone.png".to_owned()),
+        at => Some(format!("pictures/{at} ä#.png")),
+    });
+    let image: ArrayRef = Arc::new(StringArray::from_iter(images));
+    let audio: ArrayRef = Arc::new(StringArray::from_iter((0..20).map(|at| (at == 3).then_some("3.wav"))));
+    folder.write_parquet("d.parquet", vec![("embedding", embeddings(&rows)), ("image", image), ("audio", audio)]);
+    folder.write(
+        "p.toml",
+        "degree = 1\n[[data]]\nname = \"d\"\nloader = \"parquet\"\npath = \"d.parquet\"\n\
+         [[clusterer]]\nuse = \"kmeans\"\nparams = { k = 2 }\n",
+    );
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let page = report(&folder, &[]);
+    assert_self_contained(&page);
+    let media = &looked_at(&page)["data"][0]["trials"][0]["media"];
+    let (image, audio) = (&media[0], &media[1]);
+    assert_eq!((&image["kind"], &audio["kind"]), (&json!("image"), &json!("audio")));
+    let address = |media: &Value, at: usize| {
+        format!("{}{}", media["base"].as_str().unwrap(), media["of"][at].as_str().unwrap())
+    };
+    let picture = address(image, 7);
+    assert!(picture.starts_with("file:///") && picture.ends_with("/pictures/7%20%C3%A4%23.png"), "{picture}");
+    assert!(address(audio, 3).ends_with("/3.wav") && audio["of"][4].is_null() && audio["note"].is_null());
+    assert!(image["of"][0].is_null() && image["of"][1].is_null() && image["of"][2].is_null());
+    let note = "2 of 20 are not shown: https://example.org/1.png is an address, and nothing is fetched";
+    assert_eq!(image["note"], note);
 }
 
 #[test]
@@ -310,7 +348,10 @@ fn what_is_no_results_folder_is_refused() {
     let folder = Folder::new();
     folder.write("small.toml", SMALL);
     let refused = || folder.run(&["report", "out"], 2).1;
-    assert_eq!(refused(), "error: out is no results folder: run.json: there is no such file\n");
+    assert_eq!(
+        refused(),
+        "error: out is no results folder: run.json: there is no such file; `compflow runs` lists those that there are\n"
+    );
     folder.write("out/run.json", "{\"name\": \"x\"}");
     assert!(refused().starts_with("error: out/run.json is no record of a run: missing field"), "{}", refused());
     folder.run(&["run", "small.toml", "--out", "real"], 0);

@@ -127,6 +127,33 @@ fn clusters_have_the_users_names_in_every_table() {
 }
 
 #[test]
+fn columns_of_0_and_1_are_seeds_where_they_are_not_empty() {
+    let folder = Folder::new();
+    let write = |known: &dyn Fn(usize, &str) -> &'static str| {
+        let line = |at: usize| {
+            let [x, y] = [row(at)[0], row(at)[1]];
+            format!("{x},{y},{},{},{}\n", known(at, "ann"), known(at, "bob"), known(at, "zoë"))
+        };
+        folder.write("d.csv", &format!("d0,d1,ann,bob,zoë\n{}", (0..60).map(line).collect::<String>()));
+    };
+    let pipeline = PIPELINE.replace("parquet", "csv");
+    let columns = "embedding = \"d*\", seed = [\"ann\", \"bob\", \"zoë\"]";
+    folder.write("p.toml", &pipeline.replace("embedding = \"embedding\", seed = \"known\"", columns));
+    let flag = |at: usize, name: &str| if SETS[at % 6].contains(&name) { "1" } else { "0" };
+    write(&|at, name| if at < 4 { flag(at, name) } else { "" });
+    folder.run(&["run", "p.toml", "--out", "out", "--only", "ckm"], 0);
+    let found = names(&folder.read_parquet("out/assignments.parquet"));
+    assert!(found.iter().enumerate().all(|(at, names)| names.as_ref().unwrap() == SETS[at % 6]), "{found:?}");
+    write(&|at, name| if at == 9 && name == "bob" { "1" } else { "" });
+    let (_, stderr) = folder.run(&["check", "p.toml"], 2);
+    assert!(stderr.contains("d.csv: row 9: the column `ann` is null, and labels are 0 or 1"), "{stderr}");
+    assert!(stderr.contains("where a set is not known, leave all of its columns empty"), "{stderr}");
+    write(&|at, _| if at == 9 { "0" } else { "" });
+    let (_, stderr) = folder.run(&["check", "p.toml"], 2);
+    assert!(stderr.contains("d.csv: row 9: the seed is an empty set; leave it null"), "{stderr}");
+}
+
+#[test]
 fn what_nobody_named_is_called_by_its_number_and_nulls_alone_name_nothing() {
     let folder = Folder::new();
     write(&folder, |at| (at == 1).then(|| vec!["ann"]));

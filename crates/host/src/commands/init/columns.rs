@@ -27,6 +27,22 @@ const TRUTH_NAMES: [&str; 17] = [
 /// What embeddings are usually called, if several columns could be.
 const EMBEDDING_NAMES: [&str; 2] = ["embedding", "embeddings"];
 
+/// What identifiers are usually called, the likeliest first.
+const ID_NAMES: [&str; 12] = [
+    "id",
+    "uid",
+    "uuid",
+    "key",
+    "example_id",
+    "sample_id",
+    "doc_id",
+    "image_id",
+    "utterance_id",
+    "utterance",
+    "utt",
+    "filename",
+];
+
 /// What labels are called that only some examples have. Integers of such a name are rather numbers that something was
 /// drawn with.
 const SEED_NAMES: [&str; 3] = ["seed", "seeds", "known"];
@@ -60,7 +76,9 @@ pub(super) fn choose(
         truth: choose_truth(described, truth, &mut notes)?,
         seed: SEED_NAMES.iter().find_map(|name| named(described, name, |holds| texts.contains(&holds))),
         trial: named(described, "trial", |holds| holds == Holds::Integers),
-        id: named(described, "id", |holds| [Holds::Integers, Holds::Texts].contains(&holds)),
+        id: ID_NAMES
+            .iter()
+            .find_map(|name| named(described, name, |holds| [Holds::Integers, Holds::Texts].contains(&holds))),
         notes,
     })
 }
@@ -93,7 +111,7 @@ fn choose_embedding(described: &Described, asked: Option<&str>) -> Result<Named,
             Some(Holds::Vectors(_) | Holds::WholeLists(_) | Holds::Texts) => Ok(Named::One(asked.to_owned())),
             Some(_) => Err(format!("--embedding: the column `{asked}` does not hold lists of numbers")),
             None if asked.contains([',', '*', '?', '[']) => Ok(Named::from_option(asked)),
-            None => Err(format!("--embedding: there is no column `{asked}`; available: {}", described.names())),
+            None => Err(format!("--embedding: {}", described.lacks(asked))),
         };
     }
     let columns = || described.columns.iter();
@@ -162,7 +180,7 @@ fn choose_truth(
                 Some(holds) if holds.can_be_sets() => Ok(Some(Named::One(asked.to_owned()))),
                 Some(_) => Err(format!("--truth: the column `{asked}` holds neither labels nor lists of them")),
                 None if asked.contains([',', '*', '?', '[']) => Ok(Some(Named::from_option(asked))),
-                None => Err(format!("--truth: there is no column `{asked}`; available: {}", described.names())),
+                None => Err(format!("--truth: {}", described.lacks(asked))),
             };
         }
         None => {}
@@ -191,7 +209,7 @@ fn choose_truth(
     }
     let other = |column: &&ColumnInfo| {
         matches!(column.holds, Holds::Integers | Holds::Texts)
-            && !["id", "trial"].iter().any(|name| column.name.eq_ignore_ascii_case(name))
+            && !ID_NAMES.iter().chain(&["trial"]).any(|name| column.name.eq_ignore_ascii_case(name))
     };
     let others: Vec<&ColumnInfo> = described.columns.iter().filter(other).collect();
     if !others.is_empty() && notes.is_empty() {

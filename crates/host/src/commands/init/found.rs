@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use compflow_api::plural;
 use compflow_engine::Cancel;
 use compflow_engine::causes::Cause;
-use compflow_engine::data::{Dataset, ENDINGS, Source, Survey, Trial, data_files, loader_of};
+use compflow_engine::data::{Dataset, ENDINGS, SEPARATORS, Source, Survey, Trial, data_files, loader_of};
 use compflow_engine::pipeline::Named;
 
 use super::columns::{Chosen, choose};
@@ -30,6 +30,8 @@ pub(super) struct Found {
     pub(super) columns: Chosen,
     /// What stands between the labels of one text.
     pub(super) split: Option<String>,
+    /// How many files it is in; the first was looked at.
+    files: usize,
     /// How many rows, if all were seen or the file says so.
     rows: Option<u64>,
     /// Its first rows.
@@ -94,8 +96,12 @@ impl Found {
         let limit = (NUMBERS_READ / length.unwrap_or(512).max(1)).max(1000);
         let Read { data, split, mut notes } = read(survey, source, &mut columns, limit)?;
         notes.splice(0..0, std::mem::take(&mut columns.notes));
-        if let Some(text) = data.classes.iter().find(|name| name.contains([',', ';', '|'])) {
-            notes.push(format!("`{text}` is taken for one label; if it is several, --split ',' takes it apart"));
+        let joined =
+            data.classes.iter().find_map(|name| Some((name, name.chars().find(|c| SEPARATORS.contains(c))?)));
+        if let Some((text, separator)) = joined {
+            notes.push(format!(
+                "`{text}` is taken for one label; if it is several, --split '{separator}' takes it apart"
+            ));
         }
         if let Some(column) = columns.seed.take_if(|_| data.trials.iter().all(|trial| trial.seeds.is_none())) {
             notes.push(format!("the column `{column}` is left out: it is null in all examples"));
@@ -132,6 +138,7 @@ impl Found {
             labels_file,
             columns,
             split,
+            files: files.len(),
             rows,
             data,
             notes,
@@ -199,7 +206,11 @@ impl Found {
                 ));
             }
             Some(rows) => parts.push(format!("{} × {}", plural(rows as usize, "row"), self.data.dim)),
-            None => parts.push(format!("{} × {} looked at", plural(seen, "row"), self.data.dim)),
+            None => {
+                let of =
+                    if self.files > 1 { format!(", in the first of {} files", self.files) } else { String::new() };
+                parts.push(format!("{} × {} looked at{of}", plural(seen, "row"), self.data.dim));
+            }
         }
         if self.columns.trial.is_some() {
             let count = self.data.trials.len();

@@ -7,7 +7,8 @@ const shortly = (value) => (Number.isNaN(value) ? "–" : Number(value.toPrecisi
 /** The columns: a title, the text of a row, and what to sort by. */
 function columnsOf(trial, chosen, focus) {
   const columns = [];
-  if (trial.pixels || trial.media) columns.push({ title: trial.media?.kind ?? "picture", cell: (row) => portrait(trial, row) });
+  for (const media of trial.media) columns.push({ title: media.kind, cell: (row) => medium(media, row, trial.ids[row]) });
+  if (trial.pixels && !trial.media.some((media) => media.kind === "image")) columns.push({ title: "picture", cell: (row) => portrait(trial, row) });
   columns.push({ title: "id", cell: (row) => trial.ids[row], key: (row) => trial.ids[row] });
   const set = (found, title) => ({ title, cell: (row) => found.name(found.of[row]), key: (row) => found.of[row] });
   if (trial.truth) columns.push(set(trial.truth, "truth"));
@@ -18,14 +19,15 @@ function columnsOf(trial, chosen, focus) {
   return columns;
 }
 
+function medium(media, row, id) {
+  if (media.of[row] == null) return "–";
+  const address = media.base + media.of[row];
+  return media.kind === "audio"
+    ? element("audio", { controls: true, preload: "none", src: address, "aria-label": `sound of ${id}` })
+    : element("img", { class: "portrait", loading: "lazy", src: address, alt: `picture of ${id}` });
+}
+
 function portrait(trial, row) {
-  if (trial.media) {
-    const address = trial.media.of[row];
-    if (!address) return "–";
-    return trial.media.kind === "audio"
-      ? element("audio", { controls: true, preload: "none", src: address, "aria-label": `sound of ${trial.ids[row]}` })
-      : element("img", { class: "portrait", loading: "lazy", src: address, alt: `picture of ${trial.ids[row]}` });
-  }
   const { side, of } = trial.pixels;
   const canvas = element("canvas", { class: "portrait", width: side, height: side, role: "img", "aria-label": `picture of ${trial.ids[row]}` });
   const context = canvas.getContext("2d");

@@ -70,7 +70,8 @@ function explore(root, { data: all, start }) {
     const rows = [...state.picked.keys()].filter((row) => state.picked[row]);
     const focus = state.focus === trial().truth ? chosen()[0] : state.focus;
     const note = focus?.margin && `Distance and margin are those of ${focus.title}; a margin below 0 means that another cluster's mean is nearer.`;
-    list.append(element("h3", {}, `Examples: ${state.text}`), element("p", { class: "note" }, note ?? ""), ...examples(trial(), rows, chosen(), focus, state.order, listed));
+    const notes = [note, ...trial().media.map((media) => media.note && `Column ${media.kind}: ${media.note}.`)].filter(Boolean);
+    list.append(element("h3", {}, `Examples: ${state.text}`), ...notes.map((note) => element("p", { class: "note" }, note)), ...examples(trial(), rows, chosen(), focus, state.order, listed));
     if (sortedBy) list.querySelector(`[data-sort="${CSS.escape(sortedBy)}"]`)?.focus();
   }
 

@@ -46,7 +46,7 @@ function clustering(packed, title) {
 
 function unpack(packed) {
   if (packed.unpacked) return packed.unpacked;
-  const { ids, n, number, share, missing, media } = packed;
+  const { ids, n, number, share, missing, media = [] } = packed;
   packed.unpacked = {
     ids, n, number, share, missing, media,
     plane: plane(packed.plane),
