@@ -105,7 +105,7 @@ const MEASURES: [Measure; 8] = [
     ("smallest", |found| Some(f64::from(found.clusters.last()?.size)), Unit::Count),
     ("unassigned", |found| (found.unassigned > 0).then(|| f64::from(found.unassigned)), Unit::Count),
     ("objective", |found| found.objective, Unit::Number),
-    ("stability %", |found| found.stability, Unit::Share),
+    ("stable %", |found| found.stability, Unit::Share),
 ];
 
 fn numbers(data: &str, here: &[&Found]) -> Option<Grid> {
@@ -169,7 +169,7 @@ fn largest(data: &str, here: &[&Found]) -> Grid {
 
 /// `0∪2 (31, 10 %)`.
 fn cluster_text(cluster: &FoundCluster, n: u32) -> String {
-    format!("{} ({}, {})", cluster.members.join("∪"), grouped(cluster.size), share(cluster.size, n))
+    format!("{} ({},\u{a0}{})", cluster.members.join("∪"), grouped(cluster.size), share(cluster.size, n))
 }
 
 /// A share in per cent: whole, but what is there is never nothing.

@@ -4,6 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::Grid;
+use crate::terminal::stdout;
 
 /// Lines above, below and under the header, none between rows.
 const LINES: TableStyle = NOTHING.top_border(LINE).header_separator(LINE).bottom_border(LINE);
@@ -22,12 +23,21 @@ pub(crate) fn render(grid: &Grid) -> String {
     format!("{title}{}\n", table.trim_fmt())
 }
 
-/// Numbers stand to the right; words break where the line ends.
+/// Numbers stand to the right, nearer to one another where a line is short; words break where the line ends.
 pub(super) fn arrange(table: &mut Table, numbers: bool) {
+    if !stdout::is_terminal() {
+        table.force_no_tty();
+    }
     if numbers {
         table.column_iter_mut().skip(1).for_each(|column| {
             column.set_cell_alignment(CellAlignment::Right);
         });
+        let width = table.width().map_or(usize::MAX, usize::from);
+        if table.lines().any(|line| line.chars().count() > width) {
+            table.column_iter_mut().for_each(|column| {
+                column.set_padding((0, 1));
+            });
+        }
     } else {
         table.set_content_arrangement(ContentArrangement::Dynamic);
         if !table.is_tty() {

@@ -1,6 +1,6 @@
 //! What the page's script draws from: the examples of trials and what every method made of them, as JSON.
 //!
-//! Numbers of examples are packed: 16 bits each, as text of base 64. So a page with thousands of them stays small.
+//! Numbers of examples are packed: 16 bits each, or 8 where that will do, as text of base 64. So a page with thousands of them stays small.
 
 use std::collections::BTreeMap;
 
@@ -174,7 +174,12 @@ fn distinct<'a>(sets: &'a Sets, rows: &[usize]) -> BTreeMap<&'a [u32], u16> {
 fn clustering(sets: &Sets, rows: &[usize]) -> Value {
     let numbers = distinct(sets, rows);
     let of = rows.iter().map(|row| numbers[&sets[*row]]);
-    json!({ "sets": numbers.keys().collect::<Vec<_>>(), "of": packed(of) })
+    // Few sets have short numbers.
+    let of = match numbers.len() {
+        0..=256 => STANDARD.encode(of.map(|number| number as u8).collect::<Vec<u8>>()).into(),
+        _ => packed(of),
+    };
+    json!({ "sets": numbers.keys().collect::<Vec<_>>(), "of": of })
 }
 
 /// Points in a square of numbers, both axes on one scale.
@@ -242,7 +247,10 @@ mod tests {
         let sets = Sets::from_iter([vec![1], vec![0, 1], vec![1], vec![]]);
         let found = clustering(&sets, &[0, 1, 2, 3]);
         assert_eq!(found["sets"], json!([[], [0, 1], [1]]));
-        assert_eq!(unpacked(&found["of"]), [2, 1, 2, 0]);
+        assert_eq!(STANDARD.decode(found["of"].as_str().unwrap()).unwrap(), [2, 1, 2, 0]);
+        let many = Sets::singletons(&(0..300).collect::<Vec<u32>>());
+        let found = clustering(&many, &(0..300).collect::<Vec<usize>>());
+        assert_eq!(unpacked(&found["of"]), (0..300).collect::<Vec<u16>>());
         let placed = places(&[[0.0, 0.0], [2.0, 1.0]]);
         assert_eq!(unpacked(&placed), [0, 16_384, 65_534, 49_151]);
     }

@@ -68,13 +68,16 @@ fn panel(report: &ReportData, methods: &Shown<'_>, data: &str, metric: &str, [lo
     let unit = results.unit(metric);
     // Scores that hardly differ are not drawn as if they did.
     let least = if unit == Unit::Share { 1.0 } else { 0.01 * high.abs().max(low.abs()).max(1e-9) };
-    let room = 0.04 * (high - low).max(least);
+    let extent = (high - low).max(least);
+    let room = (extent - (high - low)) / 2.0 + 0.04 * extent;
     let (low, high) = (low - room, high + room);
     let labels = names::brief(&methods.names());
     let left = names::width(&labels) + 8.0;
     let scale = Scale::linear([low, high], [left, WIDTH - 14.0]);
     let bottom = 6.0 + ROW * methods.methods.len() as f64;
-    let marks = scale.ticks(5);
+    // No share is above 100 %, though there is room for the points.
+    let marks: Vec<f64> =
+        scale.ticks(5).into_iter().filter(|tick| unit != Unit::Share || *tick <= 100.0).collect();
     let trivial = Trivial::ALL.into_iter().filter_map(|which| {
         let value = shown(unit, report.trivial(data, which, metric)?);
         (low..=high).contains(&value).then_some((which, value))

@@ -2,7 +2,7 @@
 //! descriptor that they know leads to stderr, and nobody but the program has the real one.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -44,6 +44,11 @@ pub(crate) fn real(path: &Path) -> PathBuf {
         return PathBuf::from(format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(own)));
     }
     path.to_owned()
+}
+
+/// Whether the real one is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    OWN.get().map_or_else(|| io::stdout().is_terminal(), File::is_terminal)
 }
 
 /// Writes to the real one.

@@ -1,5 +1,6 @@
-//! Every pipeline and every example in the documentation passes `compflow check`.
+//! Every pipeline and every example in the documentation passes `compflow check`, and every option that it names is one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::common::{Folder, repository};
@@ -65,4 +66,44 @@ fn every_key_of_a_pipeline_is_in_the_reference() {
         let explained = [format!("`{key}`"), format!("`[{key}]`"), format!("`[[{key}]]`")];
         assert!(explained.iter().any(|key| text.contains(key)), "docs/pipeline.md does not explain `{key}`");
     }
+}
+
+#[test]
+fn every_option_that_the_documentation_gives_a_command_is_one_of_its_own() {
+    let folder = Folder::new();
+    let mut helps = BTreeMap::new();
+    let (list, _) = folder.run(&["--help"], 0);
+    let commands = list.split_once("Commands:").unwrap().1.split_once("Options:").unwrap().0;
+    for command in commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        if !command.is_empty() && command != "help" {
+            helps.insert(command.to_owned(), folder.run(&[command, "--help"], 0).0);
+        }
+    }
+    helps.insert("export".to_owned(), folder.run(&["export", "rttm", "--help"], 0).0);
+    assert!(helps.len() > 20, "{:?}", helps.keys());
+    let docs = std::fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    // Mistakes are what that page is about.
+    let pages = docs
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md") && !path.ends_with("messages.md"));
+    let mut given = 0;
+    for page in pages.chain(["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| repository().join(name))) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for line in text.lines().flat_map(|line| line.split("compflow ").skip(1)) {
+            // To the end of what is typed.
+            let typed = line.split(['`', '#', '|', ';']).next().unwrap_or_default();
+            let Some((command, help)) = helps.get_key_value(typed.split(' ').next().unwrap_or_default()) else {
+                continue;
+            };
+            for option in typed.split(' ').filter(|word| word.starts_with("--")) {
+                let option = option.split(['=', ',', ')', '.']).next().unwrap_or_default();
+                assert!(
+                    help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n")),
+                    "{}: compflow {command} {option}",
+                    page.display()
+                );
+                given += 1;
+            }
+        }
+    }
+    assert!(given > 50, "{given} options");
 }

@@ -190,7 +190,7 @@ fn without_truth_the_page_opens_with_what_was_found() {
     let page = report(&folder, &[]);
     assert_self_contained(&page);
     assert_eq!(texts(&page, "h2")[..2], ["What was found", "One trial, looked at"]);
-    assert!(page.contains("0 (10, 50\u{a0}%), 1 (10, 50\u{a0}%)"), "the largest clusters");
+    assert!(page.contains("0 (10,\u{a0}50\u{a0}%), 1 (10,\u{a0}50\u{a0}%)"), "the largest clusters");
     assert_eq!(looked_at(&page)["data"][0]["trials"][0]["media"], json!([]));
 }
 

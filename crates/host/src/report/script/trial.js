@@ -22,7 +22,7 @@ function plane(packed) {
 
 /** What somebody made of the examples: a method, or whoever knows the truth. */
 function clustering(packed, title) {
-  const of = numbers(packed.of);
+  const of = (packed.sets.length > 256 ? numbers : bytes)(packed.of);
   const rows = packed.sets.map(() => []);
   of.forEach((set, row) => rows[set].push(row));
   const member = (number) => packed.names[number] ?? String(number);
