@@ -20,5 +20,7 @@ pub(crate) fn remember() {
 
 /// Makes it again what it was.
 pub(crate) fn restore() {
-    OWN.get().into_iter().for_each(|own| drop(umask(*own)));
+    if let Some(own) = OWN.get() {
+        umask(*own);
+    }
 }
