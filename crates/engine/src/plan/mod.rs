@@ -234,6 +234,11 @@ impl Plan {
         trials.map(|trial| size_of_val(&trial.embeddings[..]) as u64).sum()
     }
 
+    /// How much memory all cells may use together.
+    pub(crate) fn memory(&self) -> u64 {
+        self.setting.memory.saturating_mul(self.jobs as u64)
+    }
+
     fn share(&mut self, Shares { jobs, threads, memory }: Shares) {
         self.jobs = jobs;
         (self.setting.threads, self.setting.memory) = (threads, memory);

@@ -12,6 +12,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::observer::Observer;
 use crate::plan::Plan;
+use crate::run::budget::Budget;
 use crate::run::cache::Cache;
 use crate::run::execute::{Computed, Shared, compute_all};
 use crate::run::folder::{ResultsFolder, unwritable};
@@ -90,6 +91,7 @@ impl Plan {
             factory: self.factory.watched_by(observer, cancel),
             cache: cache.clone(),
             sampler: Sampler::start(),
+            budget: Budget::new(self.memory()),
             fresh: options.fresh,
             strict: options.strict,
             workers,

@@ -10,6 +10,7 @@ use compflow_api::{
 };
 
 use super::brief::Brief;
+use super::budget::Room;
 use super::cache::Cache;
 use super::canonical::canonical;
 use super::distances::distances;
@@ -27,6 +28,9 @@ use crate::plan::{Plan, PlannedData};
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 
+/// What helps if a cell needs more memory than there is.
+const REMEDY: &str = "see --memory, and the component's parameters";
+
 /// What the cells of a run have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job<'a> {
@@ -34,6 +38,8 @@ pub(super) struct Job<'a> {
     pub(super) factory: &'a Factory,
     pub(super) cache: &'a Cache,
     pub(super) sampler: &'a Sampler,
+    /// For cells that need more memory than their share; there is none if no other cells run.
+    pub(super) room: Option<&'a dyn Room>,
     /// Whether to compute again what is kept.
     pub(super) fresh: bool,
     /// Whether a method that did not converge has failed.
@@ -183,7 +189,7 @@ impl Job<'_> {
 
 fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> Result<Outcome> {
     let (plan, setting) = (job.plan, &job.plan.setting);
-    let services = Services { host, seed: cell.seed(plan), threads: setting.threads, memory: setting.memory };
+    let mut services = Services { host, seed: cell.seed(plan), threads: setting.threads, memory: setting.memory };
     if cell.trial(plan).damaged.load(Ordering::Relaxed) {
         job.require_intact(cell, "an earlier cell")?;
     }
@@ -192,7 +198,13 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     let dim = plan.data[cell.data].dataset.dim;
     let shape = Shape { rows: cell.trial(plan).size(), dim, degree: setting.degree };
     let bytes = instance.memory(shape, &services)?;
-    services.require_memory(bytes, "see --memory, and the component's parameters")?;
+    if let Some(room) = job.room.filter(|_| bytes > services.memory) {
+        services.memory = plan.memory();
+        services.require_memory(bytes, REMEDY)?;
+        room.make(bytes, about)?;
+        services.memory = bytes;
+    }
+    services.require_memory(bytes, REMEDY)?;
     let watch = job.sampler.watch();
     let started = Instant::now();
     let found = job.with_examples(cell, false, |task| match task.rows.in_memory() {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use super::budget::{Budget, Place, Room};
 use super::cache::Cache;
 use super::compute::{Job, compute};
 use super::estimate::Estimate;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) factory: Factory,
     pub(crate) cache: Cache,
     pub(crate) sampler: Sampler,
+    pub(crate) budget: Budget,
     /// Whether to compute again what is kept.
     pub(crate) fresh: bool,
     /// Whether a method that did not converge has failed.
@@ -40,9 +42,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn job(&self) -> Job<'_> {
+    fn job<'a>(&'a self, room: &'a dyn Room) -> Job<'a> {
         let Self { plan, factory, cache, sampler, fresh, strict, .. } = self;
-        Job { plan, factory, cache, sampler, fresh: *fresh, strict: *strict }
+        Job { plan, factory, cache, sampler, room: Some(room), fresh: *fresh, strict: *strict }
     }
 }
 
@@ -152,8 +154,8 @@ fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, rows: &mut Vec<Row>, counter:
 }
 
 /// What becomes of a cell in this process. A panic of our own is an error like another.
-pub(super) fn attempt(shared: &Shared, cell: Cell) -> Row {
-    catch_unwind(AssertUnwindSafe(|| compute(&shared.job(), cell))).unwrap_or_else(|_| Row {
+pub(super) fn attempt(shared: &Shared, cell: Cell, room: &dyn Room) -> Row {
+    catch_unwind(AssertUnwindSafe(|| compute(&shared.job(room), cell))).unwrap_or_else(|_| Row {
         error: Some("compflow itself panicked; please report this".to_owned()),
         ..Row::unfinished(cell)
     })
@@ -173,9 +175,12 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
             while !shared.factory.cancel.requested() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(cell) = cells.get(at) else { break };
+                let Factory { observer, cancel, .. } = &shared.factory;
+                let place = Place::take(&shared.budget, shared.plan.setting.memory, &**observer, cancel);
+                let Ok(place) = place else { break };
                 let row = match &mut hand {
-                    Some(hand) => hand.compute(&shared, *cell),
-                    None => attempt(&shared, *cell),
+                    Some(hand) => hand.compute(&shared, *cell, &place),
+                    None => attempt(&shared, *cell, &place),
                 };
                 note_failure(&shared.plan, &shared.cache, *cell, &row);
                 if sender.send((at, row)).is_err() {

@@ -3,6 +3,7 @@
 mod across;
 mod agreement;
 pub(crate) mod brief;
+pub(crate) mod budget;
 pub(crate) mod cache;
 pub(crate) mod canonical;
 mod compute;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Budget;
 use super::cache::Cache;
 use super::execute::{Shared, Watch, execute};
 use super::folder::{make, unwritable};
@@ -177,6 +178,7 @@ impl Plan {
             factory: self.factory.watched_by(observer, cancel),
             cache,
             sampler: Sampler::start(),
+            budget: Budget::new(self.memory()),
             fresh: options.fresh,
             strict: options.strict,
             workers,

@@ -30,7 +30,8 @@ pub(crate) struct Single {
 pub(crate) fn single(plan: &Plan, cell: Cell, observer: &Arc<dyn Observer>, cancel: &Cancel) -> Result<Single> {
     let factory = plan.factory.watched_by(observer, cancel);
     let (cache, sampler) = (Cache::nowhere(), Sampler::start());
-    let job = Job { plan, factory: &factory, cache: &cache, sampler: &sampler, fresh: true, strict: false };
+    let job =
+        Job { plan, factory: &factory, cache: &cache, sampler: &sampler, room: None, fresh: true, strict: false };
     let (cell, selection) = select(&job, cell)?;
     let outcome = run(&job, cell, &cell.about(plan))?;
     Ok(Single { cell, outcome, selection })

@@ -160,6 +160,19 @@ fn more_memory_than_the_budget_is_refused_before_it_is_taken() {
 }
 
 #[test]
+fn a_cell_that_needs_more_than_its_share_waits_until_there_is_room() {
+    for isolate in ["isolate=true", "isolate=false"] {
+        let folder = with_clusterer("large");
+        // A share is half of it, and two such cells do not fit.
+        let args = ["--plugins", "wrong", "run", "p.toml", "--out", "out", "--jobs", "2", "--set", isolate];
+        folder.run(&[&args[..], &["--memory", "1GB"]].concat(), 0);
+        assert_eq!(failed(&folder), [], "{isolate}");
+        folder.run(&[&args[..], &["--memory", "600MB", "--fresh"]].concat(), 1);
+        only_bad_failed(&folder, "needs 600 MiB of memory, over the budget of 572 MiB");
+    }
+}
+
+#[test]
 fn all_data_together_must_fit_into_the_budget() {
     let folder = Folder::new();
     let small = SMALL.lines().find(|line| line.starts_with("params") && line.contains("n = ")).unwrap();

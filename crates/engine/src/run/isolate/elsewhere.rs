@@ -2,6 +2,7 @@
 
 use super::Workers;
 use crate::plan::cell::Cell;
+use crate::run::budget::Place;
 use crate::run::execute::{Shared, attempt};
 use crate::run::row::Row;
 
@@ -15,7 +16,7 @@ impl Hand {
     }
 
     /// What becomes of a cell.
-    pub(in crate::run) fn compute(&mut self, shared: &Shared, cell: Cell) -> Row {
-        attempt(shared, cell)
+    pub(in crate::run) fn compute(&mut self, shared: &Shared, cell: Cell, place: &Place<'_>) -> Row {
+        attempt(shared, cell, place)
     }
 }

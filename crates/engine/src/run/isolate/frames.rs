@@ -28,10 +28,14 @@ pub(super) struct Setup {
 
 /// What a worker is told to do.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Order {
-    pub(super) cell: Cell,
-    /// The cell's key in the plan of the run: the worker's must be the same.
-    pub(super) key: String,
+pub(super) enum Order {
+    Compute {
+        cell: Cell,
+        /// The cell's key in the plan of the run: the worker's must be the same.
+        key: String,
+    },
+    /// There is room for what the cell needs.
+    GoOn,
 }
 
 /// What a worker tells.
@@ -50,6 +54,8 @@ pub(super) enum Told {
     /// A component is called, under this number.
     Calling(u64, String),
     Returned(u64),
+    /// A cell needs so many bytes, more than its share, and waits.
+    Needs(u64, String),
     /// What became of the cell. The worker is spent if it must not compute another.
     Ended {
         row: Box<Row>,

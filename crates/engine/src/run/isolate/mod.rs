@@ -85,7 +85,7 @@ impl Workers {
         if !asked.unwrap_or_else(|| uses_others(plan, &isolation.trusted)) {
             return Ok(None);
         }
-        let (data, left) = (plan.data_bytes(), plan.shares().memory.saturating_mul(plan.jobs as u64));
+        let (data, left) = (plan.data_bytes(), plan.memory());
         if data > left {
             let text = format!(
                 "the data, {}, does not fit into memory twice, as worker processes need it",

@@ -16,6 +16,7 @@ use crate::cancel::Cancel;
 use crate::files::plain;
 use crate::observer::{Observer, Progress};
 use crate::plan::cell::Cell;
+use crate::run::budget::{Place, Room};
 use crate::run::execute::{Shared, attempt};
 use crate::run::recall::recall;
 use crate::run::row::Row;
@@ -41,15 +42,15 @@ impl<'w> Hand<'w> {
     }
 
     /// What becomes of a cell.
-    pub(in crate::run) fn compute(&mut self, shared: &Shared, cell: Cell) -> Row {
+    pub(in crate::run) fn compute(&mut self, shared: &Shared, cell: Cell, place: &Place<'_>) -> Row {
         let Shared { plan, factory, cache, fresh, strict, .. } = shared;
         let is_kept = || halves_to_cluster(plan, cache, cell) == 0 && recall(plan, cache, cell, *strict).is_some();
         if !fresh && is_kept() {
             // No component is called.
-            return attempt(shared, cell);
+            return attempt(shared, cell, place);
         }
-        let order = Order { cell, key: cell.key(plan) };
-        match self.order(&order, &*factory.observer, &factory.cancel) {
+        let order = Order::Compute { cell, key: cell.key(plan) };
+        match self.order(&order, place, &*factory.observer, &factory.cancel) {
             Ok(row) => row,
             Err(_) if factory.cancel.requested() => Row::unfinished(cell),
             Err(reason) => {
@@ -59,14 +60,20 @@ impl<'w> Hand<'w> {
         }
     }
 
-    fn order(&mut self, order: &Order, observer: &dyn Observer, cancel: &Cancel) -> Result<Row, String> {
+    fn order(
+        &mut self,
+        order: &Order,
+        place: &Place<'_>,
+        observer: &dyn Observer,
+        cancel: &Cancel,
+    ) -> Result<Row, String> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
             None => Worker::start(self.workers, observer, cancel)?,
         };
         // That nobody reads it shows in that nobody answers.
         let _ = frames::write(&worker.channel, order);
-        match worker.answer(self.workers.timeout, observer, cancel)? {
+        match worker.answer(self.workers.timeout, Some(place), observer, cancel)? {
             Told::Ended { row, spent } => {
                 self.worker = Some(worker).filter(|_| !spent);
                 Ok(*row)
@@ -93,7 +100,7 @@ impl Worker {
         let mut worker = Self::spawn(workers).map_err(|error| unable(&plain(&error)))?;
         let told = frames::write(&worker.channel, &workers.setup).map_err(|error| unable(&plain(&error)));
         let timeout = workers.timeout.map(|timeout| timeout.max(START));
-        match told.and_then(|()| worker.answer(timeout, observer, cancel))? {
+        match told.and_then(|()| worker.answer(timeout, None, observer, cancel))? {
             Told::Ready => Ok(worker),
             Told::Unable(reason) => Err(unable(&reason)),
             _ => Err(unable("it has said what nobody asked")),
@@ -125,10 +132,11 @@ impl Worker {
     fn answer(
         &mut self,
         timeout: Option<Duration>,
+        place: Option<&Place<'_>>,
         observer: &dyn Observer,
         cancel: &Cancel,
     ) -> Result<Told, String> {
-        let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let mut deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
         let mut stop: Option<Instant> = None;
         let mut works: BTreeMap<u64, Box<dyn Progress>> = BTreeMap::new();
         loop {
@@ -142,6 +150,14 @@ impl Worker {
                 Ok(Told::WorkEnded(number)) => drop(works.remove(&number)),
                 Ok(Told::Calling(number, component)) => drop(self.calls.insert(number, component)),
                 Ok(Told::Returned(number)) => drop(self.calls.remove(&number)),
+                Ok(Told::Needs(bytes, about)) => {
+                    let asked = Instant::now();
+                    if place.is_some_and(|place| place.make(bytes, &about).is_ok()) {
+                        let _ = frames::write(&self.channel, &Order::GoOn);
+                    }
+                    // To wait is no fault of the component.
+                    deadline = deadline.map(|(deadline, timeout)| (deadline + asked.elapsed(), timeout));
+                }
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 // Its end of the channel may have been left to a process that a component has started.

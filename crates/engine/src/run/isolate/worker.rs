@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use compflow_api::Level;
+use compflow_api::{Level, Result as ComponentResult};
 
 use super::frames::{self, Order, Setup, Told};
 use crate::cancel::Cancel;
@@ -18,6 +19,7 @@ use crate::pipeline::{Options, Pins, Pipeline, Variables};
 use crate::plan::cell::Cell;
 use crate::plan::{Plan, PlannedData};
 use crate::plugin::Registry;
+use crate::run::budget::{Budget, Room};
 use crate::run::cache::Cache;
 use crate::run::execute::{GRACE, Shared, attempt};
 use crate::run::memory::Sampler;
@@ -49,11 +51,13 @@ pub fn serve(
         }
     };
     teller.tell(&Told::Ready);
-    let (orders, ordered) = mpsc::channel::<Order>();
+    let (orders, ordered) = mpsc::channel::<(Cell, String)>();
+    let (grants, granted) = mpsc::channel::<()>();
     let (ended, end) = mpsc::channel::<()>();
     std::thread::spawn(move || {
-        for Order { cell, key } in ordered {
-            let row = compute(&shared, cell, &key);
+        let room = Asked { teller: teller.clone(), granted: Mutex::new(granted) };
+        for (cell, key) in ordered {
+            let row = compute(&shared, cell, &key, &room);
             let spent = cell_of(&shared.plan, cell)
                 .is_none_or(|(data, trial)| data.dataset.trials[trial].damaged.load(Ordering::Relaxed));
             teller.tell(&Told::Ended { row: Box::new(row), spent });
@@ -61,12 +65,16 @@ pub fn serve(
         drop(ended);
     });
     while let Ok(order) = frames::read(&channel) {
-        if orders.send(order).is_err() {
+        let heard = match order {
+            Order::Compute { cell, key } => orders.send((cell, key)).is_ok(),
+            Order::GoOn => grants.send(()).is_ok(),
+        };
+        if !heard {
             break;
         }
     }
     cancel.request();
-    drop(orders);
+    drop((orders, grants));
     let _ = end.recv_timeout(GRACE);
     Ok(())
 }
@@ -91,7 +99,9 @@ fn prepare(
     let observer: Arc<dyn Observer> = Arc::new(teller.clone());
     let cache = Cache::open(&out, &observer).map_err(|error| Error::run(plain(&error)))?;
     let factory = plan.factory.watched_by(&observer, cancel);
-    Ok(Shared { plan, factory, cache, sampler: Sampler::start(), fresh, strict, workers: None })
+    // It is the run that shares out what there is.
+    let budget = Budget::new(0);
+    Ok(Shared { plan, factory, cache, sampler: Sampler::start(), budget, fresh, strict, workers: None })
 }
 
 /// The data and the trial of a cell, if the plan has it.
@@ -101,17 +111,34 @@ fn cell_of(plan: &Plan, cell: Cell) -> Option<(&PlannedData, usize)> {
     (cell.trial < data.dataset.trials.len() && cell.option < variant.options.len()).then_some((data, cell.trial))
 }
 
-fn compute(shared: &Shared, cell: Cell, key: &str) -> Row {
+fn compute(shared: &Shared, cell: Cell, key: &str, room: &Asked) -> Row {
     let same = cell_of(&shared.plan, cell).is_some() && cell.key(&shared.plan) == key;
     if same {
-        return attempt(shared, cell);
+        return attempt(shared, cell, room);
     }
     let error = "a library, or a file that a component reads, has changed since the run began".to_owned();
     shared.factory.observer.error("", &error);
     Row { error: Some(error), ..Row::unfinished(cell) }
 }
 
+/// Asks the run for memory beyond a cell's share.
+#[derive(Debug)]
+struct Asked {
+    teller: Arc<Teller>,
+    granted: Mutex<Receiver<()>>,
+}
+
+impl Room for Asked {
+    fn make(&self, bytes: u64, about: &str) -> ComponentResult<()> {
+        self.teller.tell(&Told::Needs(bytes, about.to_owned()));
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where nobody answers, the run is at its end.
+        granted.recv().map_err(|_| compflow_api::Error::Cancelled)
+    }
+}
+
 /// Tells the run what happens. That it no longer listens is noticed elsewhere.
+#[derive(Debug)]
 struct Teller {
     channel: Mutex<UnixStream>,
     /// For what is next begun.

@@ -71,7 +71,7 @@ static int32_t destroy(void *instance, const CompflowHost *host) {
 
 static int32_t memory(void *instance, const CompflowShape *shape, const CompflowHost *host, uint64_t *bytes) {
   (void)shape, (void)host;
-  *bytes = is(instance, "hungry") ? UINT64_C(1) << 50 : 0;
+  *bytes = is(instance, "hungry") ? UINT64_C(1) << 50 : is(instance, "large") ? UINT64_C(600) << 20 : 0;
   return COMPFLOW_STATUS_OK;
 }
 
