@@ -96,7 +96,7 @@ pub(crate) fn built() -> &'static Built {
     BUILT.get_or_init(|| {
         let header = std::fs::read_to_string(manifest().join("include/compflow.h")).unwrap();
         let names = sized(&header);
-        assert_eq!(names.len(), 16, "{names:?}");
+        assert_eq!(names.len(), 17, "{names:?}");
         let folder = tempfile::tempdir().unwrap();
         let build = |folder_name: &str, grown: &[&str], field: &str| {
             open(&compile(&folder.path().join(folder_name), &grow(&header, grown, field))) as usize

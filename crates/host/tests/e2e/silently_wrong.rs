@@ -168,7 +168,7 @@ fn a_cell_that_needs_more_than_its_share_waits_until_there_is_room() {
         folder.run(&[&args[..], &["--memory", "1GB"]].concat(), 0);
         assert_eq!(failed(&folder), [], "{isolate}");
         folder.run(&[&args[..], &["--memory", "600MB", "--fresh"]].concat(), 1);
-        only_bad_failed(&folder, "needs 600 MiB of memory, over the budget of 572 MiB");
+        only_bad_failed(&folder, "needs 600 MiB of memory, over the budget of 573 MiB");
     }
 }
 
