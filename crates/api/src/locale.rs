@@ -20,8 +20,8 @@ pub(crate) fn with_c_locale<R>(call: impl FnOnce() -> R) -> R {
             unsafe { libc::uselocale(self.0) };
         }
     }
-    // SAFETY: a name that ends in zero, and no locale to begin from.
     let c = C.get_or_init(|| {
+        // SAFETY: a name that ends in zero, and no locale to begin from.
         Lasting(unsafe { libc::newlocale(libc::LC_ALL_MASK, c"C".as_ptr(), std::ptr::null_mut()) })
     });
     // SAFETY: a locale that is never freed. None, if there was no memory for one, leaves the thread's as it is.

@@ -37,7 +37,7 @@ impl Model {
     /// If they are none, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let text = "these bytes are no model of this version of compflow, or damaged";
-        let parts: Option<(Vec<u8>, u64, usize, Clustering, Vec<String>)> = MODEL.value("", bytes);
+        let parts = MODEL.value::<(Vec<u8>, _, _, _, _)>("", bytes);
         let (job, rows, dim, clustering, names) = parts.ok_or_else(|| Error::request(text))?;
         Ok(Self { job: Job::from_bytes(&job)?, rows, dim, clustering, names })
     }

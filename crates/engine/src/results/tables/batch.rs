@@ -88,7 +88,7 @@ mod tests {
             |numbers: usize| Row { brief: Some(Brief { numbers, ..Brief::default() }), ..Row::unfinished(cell) };
         let rows = [NUMBERS, 10, 10, 5 * NUMBERS, 10].map(row);
         assert_eq!(batches(&rows), [0..1, 1..4, 4..5]);
-        assert_eq!(batches(&[]), [0..0], "a table without rows still has columns");
+        assert_eq!(batches(&[]), vec![Range { start: 0, end: 0 }], "a table without rows still has columns");
         let many: Vec<Row> = (0..100_000).map(|_| row(0)).collect();
         assert_eq!(batches(&many).len(), (100_000 * CELL).div_ceil(NUMBERS));
     }
