@@ -128,6 +128,9 @@ mod evaluator;
 pub mod export;
 mod float_env;
 mod foreign;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod loader;
 mod locale;

@@ -53,7 +53,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// All the ways in which `value` is not what `schema` describes.
-fn problems(schema: &Value, value: &Value) -> Vec<Problem> {
+pub(crate) fn problems(schema: &Value, value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     Checker { root: schema }.check(schema, value, "", &mut problems);
     problems

@@ -46,35 +46,59 @@ pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
         .unwrap_or(schema)
 }
 
+/// References behind one another, or places that references and alternatives lead to: far more than any schema has.
+const MOST_REFERENCES: usize = 64;
+const MOST_PLACES: usize = 100_000;
+
 /// Whether every reference in a schema leads somewhere: one that leads back to itself through references and alternatives
-/// alone describes nothing, and whoever follows it does not come back.
+/// alone describes nothing, and whoever follows it does not come back; nor does who follows two that lead to two each, and
+/// so on.
 ///
 /// # Errors
 /// Naming the reference.
 pub(crate) fn check_references(root: &Value) -> Result<()> {
-    fn follow<'a>(root: &'a Value, schema: &'a Value, path: &mut Vec<&'a str>) -> Result<()> {
+    References { root, path: Vec::new(), places: 0 }.walk(root)
+}
+
+struct References<'a> {
+    root: &'a Value,
+    /// Those that are being followed.
+    path: Vec<&'a str>,
+    /// How many there were so far.
+    places: usize,
+}
+
+impl<'a> References<'a> {
+    fn follow(&mut self, schema: &'a Value) -> Result<()> {
+        self.places += 1;
+        if self.places > MOST_PLACES {
+            return Err(Error::new(format!("references and alternatives lead to more than {MOST_PLACES} places")));
+        }
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            if path.contains(&reference) {
+            if self.path.contains(&reference) {
                 return Err(Error::new(format!("`{reference}` refers to itself")));
             }
-            path.push(reference);
-            if let Some(target) = root.pointer(reference.trim_start_matches('#')) {
-                follow(root, target, path)?;
+            if self.path.len() == MOST_REFERENCES {
+                return Err(Error::new(format!("`{reference}` is behind {MOST_REFERENCES} other references")));
             }
-            path.pop();
+            self.path.push(reference);
+            if let Some(target) = self.root.pointer(reference.trim_start_matches('#')) {
+                self.follow(target)?;
+            }
+            self.path.pop();
         }
         let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
-        alternatives.flatten().try_for_each(|alternative| follow(root, alternative, path))
+        alternatives.flatten().try_for_each(|alternative| self.follow(alternative))
     }
-    fn walk<'a>(root: &'a Value, schema: &'a Value) -> Result<()> {
-        follow(root, schema, &mut Vec::new())?;
+
+    fn walk(&mut self, schema: &'a Value) -> Result<()> {
+        self.follow(schema)?;
         match schema {
-            Value::Object(object) => object.values().try_for_each(|value| walk(root, value)),
-            Value::Array(items) => items.iter().try_for_each(|value| walk(root, value)),
+            Value::Object(object) => object.values().try_for_each(|value| self.walk(value)),
+            Value::Array(items) => items.iter().try_for_each(|value| self.walk(value)),
             _ => Ok(()),
         }
     }
-    walk(root, root)
 }
 
 /// All presets of a parameter schema.
@@ -185,6 +209,19 @@ mod tests {
         assert_eq!(check_references(&loops).unwrap_err().to_string(), "`#/$defs/A` refers to itself");
         let tree = json!({ "$defs": { "Tree": { "properties": { "below": { "$ref": "#/$defs/Tree" } } } } });
         assert!(check_references(&tree).is_ok());
+    }
+
+    #[test]
+    fn references_that_take_for_ever_to_follow_are_refused() {
+        let chain = |count: usize, target: fn(Value) -> Value| {
+            let definition =
+                |at: usize| (format!("A{at}"), target(json!({ "$ref": format!("#/$defs/A{}", at + 1) })));
+            let definitions: Map<String, Value> = (0..count).map(definition).collect();
+            check_references(&json!({ "$defs": definitions })).unwrap_err().to_string()
+        };
+        let doubled = chain(40, |next| json!({ "anyOf": [next.clone(), next] }));
+        assert_eq!(doubled, "references and alternatives lead to more than 100000 places");
+        assert_eq!(chain(10_000, |next| next), "`#/$defs/A65` is behind 64 other references");
     }
 
     #[test]

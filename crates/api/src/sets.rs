@@ -16,10 +16,26 @@ use crate::{Error, Result};
 /// assert_eq!(sets.len(), 3);
 /// ```
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct Sets {
     /// Ascending, the first 0, one more than there are sets. Borrowed by [`borrowed`](Self::borrowed) only.
     offsets: Cow<'static, [u64]>,
     values: Cow<'static, [u32]>,
+}
+
+/// Sets as somebody wrote them, which may be none.
+#[derive(Deserialize)]
+struct Parts {
+    offsets: Vec<u64>,
+    values: Vec<u32>,
+}
+
+impl TryFrom<Parts> for Sets {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Self::from_parts(parts.offsets, parts.values)
+    }
 }
 
 /// A copy owns what it holds, even if the original borrows.
@@ -210,5 +226,11 @@ mod tests {
         assert_eq!(refused(&[0, 2, 1, 2], &[3, 4]), "set offsets descend at set 1");
         assert!(refused(&[], &[]).contains("must begin with 0"));
         assert!(refused(&[0, 1], &[3, 4]).contains("end with the number of members, 2"));
+        let read = |json| serde_json::from_str::<Sets>(json).map_err(|error| error.to_string());
+        assert_eq!(read(r#"{"offsets": [0, 1], "values": [3]}"#), Ok(Sets::singletons(&[3])));
+        assert_eq!(
+            read(r#"{"offsets": [0, 2, 1], "values": [3]}"#),
+            Err("set offsets descend at set 0".to_owned())
+        );
     }
 }

@@ -64,6 +64,9 @@ mod cancel;
 pub mod causes;
 mod error;
 pub mod files;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod observer;
 mod parallel;
 mod problem;

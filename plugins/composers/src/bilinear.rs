@@ -7,6 +7,8 @@
 //! Li, Mozer and Whitehill, "Compositional embeddings for multi-label one-shot learning", WACV 2021,
 //! doi:10.48550/arXiv.2002.04193.
 
+use std::path::Path;
+
 use compflow_api::{Component, Composer, Error, Flags, Result, Services, register};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
@@ -57,19 +59,24 @@ impl Component for Bilinear {
 fn read(path: &str, services: &Services<'_>) -> Result<Bilinear> {
     let path = services.input(path)?;
     let content = std::fs::read(&path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
-    let tensors = Weights::new(&content, &path)?;
-    let (linear1, p) = tensors.square("linear1.weight")?;
-    let linear2 = tensors.shaped("linear2.weight", &[p, p])?;
-    let bias1 = tensors.shaped_or_zeros("linear1.bias", &[p])?;
-    let bias2 = tensors.shaped_or_zeros("linear2.bias", &[p])?;
-    let mut weights = Array2::zeros((p, 2 * p));
-    weights.slice_mut(s![.., ..p]).assign(&ArrayView2::from_shape((p, p), &linear1)?);
-    weights.slice_mut(s![.., p..]).assign(&ArrayView2::from_shape((p, p), &linear2)?);
-    let bias = bias1.iter().zip(&bias2).map(|(bias1, bias2)| 2.0 * bias1 + bias2).collect();
-    Ok(Bilinear { weights, bias })
+    Bilinear::from_safetensors(&content, &path)
 }
 
 impl Bilinear {
+    /// From the content of the file at `path`.
+    pub(crate) fn from_safetensors(content: &[u8], path: &Path) -> Result<Self> {
+        let tensors = Weights::new(content, path)?;
+        let (linear1, p) = tensors.square("linear1.weight")?;
+        let linear2 = tensors.shaped("linear2.weight", &[p, p])?;
+        let bias1 = tensors.shaped_or_zeros("linear1.bias", &[p])?;
+        let bias2 = tensors.shaped_or_zeros("linear2.bias", &[p])?;
+        let mut weights = Array2::zeros((p, 2 * p));
+        weights.slice_mut(s![.., ..p]).assign(&ArrayView2::from_shape((p, p), &linear1)?);
+        weights.slice_mut(s![.., p..]).assign(&ArrayView2::from_shape((p, p), &linear2)?);
+        let bias = bias1.iter().zip(&bias2).map(|(bias1, bias2)| 2.0 * bias1 + bias2).collect();
+        Ok(Self { weights, bias })
+    }
+
     /// The length of the embeddings it is for.
     fn p(&self) -> usize {
         self.bias.len()

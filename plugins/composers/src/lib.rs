@@ -20,6 +20,9 @@
 
 mod bilinear;
 mod elementwise;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(test)]
 mod gradients;
 mod max;

@@ -26,7 +26,7 @@ use crate::text_file::{Text, open_text, size};
 /// its columns hold: for large data, Parquet is many times faster.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Params {
+pub(crate) struct Params {
     /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
     /// is a string, a number, true or false.
     r#where: Where,
@@ -41,7 +41,7 @@ struct Params {
     empty_text: bool,
 }
 
-struct Csv(Params);
+pub(crate) struct Csv(Params);
 compflow_api::register!(loader Csv);
 
 impl Component for Csv {

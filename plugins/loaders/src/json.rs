@@ -21,13 +21,13 @@ use crate::text_file::{Text, open_text, size};
 /// once to see what its columns hold: for large data, Parquet is many times faster.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Params {
+pub(crate) struct Params {
     /// Only the rows in which these columns have these values, as in `where = { split = "test", trial = 3 }`. A value
     /// is a string, a number, true or false.
     r#where: Where,
 }
 
-struct Json(Params);
+pub(crate) struct Json(Params);
 compflow_api::register!(loader Json);
 
 impl Component for Json {

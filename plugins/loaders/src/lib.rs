@@ -20,6 +20,9 @@ mod arrow;
 mod claims;
 mod csv;
 mod disturbed;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 mod npy;
 mod npy_file;

@@ -8,6 +8,8 @@ use crate::problem::Problem;
 
 /// More points than this are more likely a slip than a wish.
 const MOST: usize = 100_000;
+/// Values that all points may have together, each with the whole table: a gigabyte.
+const MOST_VALUES: f64 = 1e7;
 
 /// One choice from every grid of a parameter table.
 #[derive(Debug, Clone)]
@@ -39,6 +41,8 @@ pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
             Problem::new(Cause::Grid, &params.origin, text)
                 .help("leave out values, or split them into several runs"),
         );
+    } else {
+        problems.extend(too_large(params, count));
     }
     if problems.len() > before {
         return Vec::new();
@@ -57,6 +61,22 @@ pub(crate) fn expand(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> {
             .collect();
     }
     points
+}
+
+/// What is wrong with so many copies of a parameter table, if they are too much.
+pub(super) fn too_large(params: &Node, copies: f64) -> Option<Problem> {
+    fn values(node: &Node) -> usize {
+        match &node.value {
+            Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+            Value::Table(table) => 1 + table.0.iter().map(|(_, node)| values(node)).sum::<usize>(),
+            _ => 1,
+        }
+    }
+    let each = values(params);
+    (copies * each as f64 > MOST_VALUES).then(|| {
+        let text = format!("{copies} times the {each} values of `params` are more than {MOST_VALUES}");
+        Problem::new(Cause::Grid, &params.origin, text).help("leave out values, or split them into several runs")
+    })
 }
 
 fn find(
@@ -163,6 +183,17 @@ mod tests {
         let grid = format!("{{ grid = [{}] }}", values.join(","));
         let (found, problems) = labels(&format!("a = {grid}\nb = {grid}\nc = {grid}"));
         assert_eq!(problems, ["the grids have 1000000000 points together, more than 100000"]);
+        assert!(found.is_empty());
+    }
+
+    #[test]
+    fn many_points_of_a_large_table_are_a_problem() {
+        let values: Vec<String> = (0..1000).map(|value| value.to_string()).collect();
+        let (found, problems) = labels(&format!(
+            "a = {{ grid = [{0}] }}\nb = {{ grid = [1, 2, 3, 4, 5, 6, 7, 8, 9] }}\nc = [{0}]",
+            values.join(",")
+        ));
+        assert_eq!(problems, ["9000 times the 2015 values of `params` are more than 10000000"]);
         assert!(found.is_empty());
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::Value as Json;
 
 use super::document::{Key, Node, Table, Value};
-use super::grid::{Point, replace, value_text};
+use super::grid::{Point, replace, too_large, value_text};
 use crate::causes::Cause;
 use crate::problem::Problem;
 
@@ -27,9 +27,12 @@ pub(crate) fn options(params: &Node, problems: &mut Vec<Problem>) -> Vec<Point> 
     find(params, &mut Vec::new(), &mut selections, problems);
     let combinations =
         selections.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
-    if combinations.is_none_or(|combinations| combinations > MOST) {
-        let text = format!("the combinations to select from are more than {MOST}");
-        problems.push(Problem::new(Cause::Grid, &params.origin, text));
+    match combinations {
+        Some(combinations) if combinations <= MOST => problems.extend(too_large(params, combinations as f64)),
+        _ => {
+            let text = format!("the combinations to select from are more than {MOST}");
+            problems.push(Problem::new(Cause::Grid, &params.origin, text));
+        }
     }
     if problems.len() > before {
         return Vec::new();

@@ -221,7 +221,7 @@ impl RunRecord {
     ///
     /// # Errors
     /// If a number in it cannot be written.
-    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+    pub(crate) fn to_json(&self) -> serde_json::Result<String> {
         let unsigned = serde_json::to_string_pretty(&Self { checksum: ZEROS.to_owned(), ..self.clone() })?;
         let checksum = blake3::hash(unsigned.as_bytes()).to_hex();
         // The last field of the record, so the last of all zeros.
@@ -242,9 +242,17 @@ impl RunRecord {
                 plain(&error)
             ))
         })?;
+        Self::from_json(&bytes, &path)
+    }
+
+    /// The record in the bytes of the file at `path`.
+    ///
+    /// # Errors
+    /// If they are not what was written.
+    pub(crate) fn from_json(bytes: &[u8], path: &Path) -> Result<Self> {
         let no_record = |why: &str| Error::request(format!("{} is no record of a run: {why}", path.display()));
-        let record: Self = serde_json::from_slice(&bytes).map_err(|error| no_record(&error.to_string()))?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| no_record(&error.to_string()))?.trim_end();
+        let record: Self = serde_json::from_slice(bytes).map_err(|error| no_record(&error.to_string()))?;
+        let text = std::str::from_utf8(bytes).map_err(|error| no_record(&error.to_string()))?.trim_end();
         let at = (!record.checksum.is_empty()).then(|| text.rfind(&record.checksum)).flatten();
         let signed = at.map(|at| {
             let mut hasher = blake3::Hasher::new();

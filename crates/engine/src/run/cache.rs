@@ -248,6 +248,23 @@ impl fmt::Debug for Cache {
     }
 }
 
+/// For fuzzing: reads bytes as a file of every sort, and as what stands in one behind a checksum that is right.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn read_anything(bytes: &[u8]) {
+    const KEY: &str = "k";
+    fn read<T: Serialize + DeserializeOwned>(sort: Sort, bytes: &[u8]) -> Option<T> {
+        sort.value::<T>(KEY, bytes);
+        let value: T = postcard::from_bytes(bytes).ok()?;
+        let whole = sort.bytes(KEY, &value).expect("what was just read");
+        Some(sort.value(KEY, &whole).expect("what was just written"))
+    }
+    if let Some(outcome) = read::<Outcome>(CELL, bytes) {
+        let _ = format!("{outcome:?}");
+    }
+    read::<Measured>(STABILITY, bytes);
+    read::<Failure>(FAILURE, bytes);
+}
+
 /// Of what is kept under a key: a file under another's name is no better than a damaged one.
 fn checksum(key: &str, payload: &[u8]) -> blake3::Hash {
     blake3::Hasher::new().update(key.as_bytes()).update(payload).finalize()

@@ -215,15 +215,17 @@ fn rebase(schema: &mut Value, below: &str) {
 fn allow_grids(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            // What is listed in a grid has no grids inside.
+            let plain = object.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
             object.values_mut().for_each(allow_grids);
             let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
-            for property in properties.values_mut() {
+            for (property, plain) in properties.values_mut().zip(plain.values()) {
                 let grid = json!({
                     "type": "object",
                     "description": "All of these values.",
                     "additionalProperties": false,
                     "required": ["grid"],
-                    "properties": { "grid": { "type": "array", "minItems": 1, "items": property.clone() } },
+                    "properties": { "grid": { "type": "array", "minItems": 1, "items": plain } },
                 });
                 let whole = json!({ "type": "integer" });
                 let select = json!({
@@ -232,7 +234,7 @@ fn allow_grids(schema: &mut Value) {
                     "additionalProperties": false,
                     "required": ["select"],
                     "properties": { "select": { "anyOf": [
-                        { "type": "array", "minItems": 2, "items": property.clone() },
+                        { "type": "array", "minItems": 2, "items": plain },
                         {
                             "type": "object",
                             "additionalProperties": false,
@@ -300,6 +302,14 @@ mod tests {
         assert_eq!(inner[1]["properties"]["grid"]["items"]["type"], "integer");
         assert_eq!(inner[2]["required"], json!(["select"]));
         assert_eq!(inner[3], Value::Null);
+    }
+
+    #[test]
+    fn tables_in_tables_are_not_copied_over_and_over() {
+        let nested = |inner: Value, _| json!({ "properties": { "a": inner } });
+        let mut schema = (0..30).fold(json!({ "type": "integer" }), nested);
+        allow_grids(&mut schema);
+        assert!(schema.to_string().len() < 100_000);
     }
 
     #[test]

@@ -62,7 +62,10 @@ impl Claims<'_> {
             }
             let bytes = self.bytes(offset, header)?;
             let begins = if bytes.starts_with(&CONTINUATION) { 8 } else { 4 };
-            let Some(Ok(message)) = bytes.get(begins..).map(root_as_message) else { return Ok(()) };
+            // The decoder would look for the rest of it in what follows.
+            let Some(Ok(message)) = bytes.get(begins..).map(root_as_message) else {
+                return Err(format!("there is no message in the {header} bytes that its footer names"));
+            };
             self.message(&message, offset + header, body)?;
         }
         Ok(())

@@ -252,7 +252,8 @@ pub(crate) fn check_lists(
         };
         let (claimed, from) = (values.saturating_mul(bytes), chunk.compressed_size().max(0) as u64);
         // Where rows are even, batches are small, and data larger than the memory can be read.
-        let most = if values / (rows.max(1) as u64) * bytes > memory { memory } else { u64::MAX };
+        let each = (values / rows.max(1) as u64).saturating_mul(bytes);
+        let most = if each > memory { memory } else { u64::MAX };
         check_size(&format!("column `{}`", chunk.column_path()), claimed, from, most)
             .map_err(ArrowError::ParquetError)?;
     }
