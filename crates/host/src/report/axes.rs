@@ -54,9 +54,7 @@ pub(crate) fn sum_of<T: Copy>(a: &[T], b: &[T], of: impl Fn(T, T) -> f64) -> f64
     let (b_parts, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
     for (a, b) in a_parts.iter().zip(b_parts) {
-        for at in 0..8 {
-            sums[at] += of(a[at], b[at]);
-        }
+        sums.iter_mut().zip(a).zip(b).for_each(|((sum, a), b)| *sum += of(*a, *b));
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| of(*a, *b)).sum();
     sums.iter().sum::<f64>() + rest
