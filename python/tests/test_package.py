@@ -42,7 +42,7 @@ def test_everything_that_is_offered_is_there():
         assert name in dir(compflow)
     with pytest.raises(AttributeError):
         compflow.nothing
-    assert compflow.__version__ == "0.1.0"
+    assert compflow.__version__ == "0.2.0"
 
 
 def test_estimators_say_what_they_do():
@@ -65,11 +65,11 @@ def test_nothing_is_imported_that_is_not_needed():
 
 
 def test_the_command_is_there(command):
-    assert command("--version").stdout.startswith("compflow 0.1.0")
+    assert command("--version").stdout.startswith("compflow 0.2.0")
     names = command("plugins").stdout
     assert all(name in names for name in ("ckm", "cgm", "cap", "parquet", "cri"))
     line = [sys.executable, "-m", "compflow", "--version"]
-    assert subprocess.check_output(line, text=True).startswith("compflow 0.1.0")
+    assert subprocess.check_output(line, text=True).startswith("compflow 0.2.0")
 
 
 def test_the_stubs_know_every_parameter():
