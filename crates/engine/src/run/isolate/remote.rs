@@ -136,8 +136,11 @@ impl Worker {
         observer: &dyn Observer,
         cancel: &Cancel,
     ) -> Result<Told, String> {
-        let mut deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let from_now = || timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        // A cell's time begins with its first component.
+        let mut deadline = if place.is_none() { from_now() } else { None };
         let mut stop: Option<Instant> = None;
+        let mut gone: Option<Instant> = None;
         let mut works: BTreeMap<u64, Box<dyn Progress>> = BTreeMap::new();
         loop {
             match self.told.recv_timeout(INTERVAL) {
@@ -148,7 +151,10 @@ impl Worker {
                     works.get(&number).iter().for_each(|work| work.advance(done, total));
                 }
                 Ok(Told::WorkEnded(number)) => drop(works.remove(&number)),
-                Ok(Told::Calling(number, component)) => drop(self.calls.insert(number, component)),
+                Ok(Told::Calling(number, component)) => {
+                    deadline = deadline.or_else(from_now);
+                    self.calls.insert(number, component);
+                }
                 Ok(Told::Returned(number)) => drop(self.calls.remove(&number)),
                 Ok(Told::Needs(bytes, about)) => {
                     let asked = Instant::now();
@@ -160,9 +166,14 @@ impl Worker {
                 }
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
-                // Its end of the channel may have been left to a process that a component has started.
-                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
+                Err(RecvTimeoutError::Timeout) if gone.is_some_and(|gone| Instant::now() > gone) => {
                     return Err(self.ended());
+                }
+                // Its last words may be on their way; its end of the channel may have been left to a process that a
+                // component has started.
+                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
+                    self.kill();
+                    gone.get_or_insert_with(|| Instant::now() + PATIENCE);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -189,6 +200,13 @@ impl Worker {
         self.calls.last_key_value().map_or("compflow itself", |(_, component)| component)
     }
 
+    /// Ends it, and what components may have started in it.
+    fn kill(&self) {
+        if let Some(group) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+
     /// What is to be said of a worker that says nothing any more.
     fn ended(&mut self) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -203,11 +221,8 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// Ends it, and what components may have started in it.
     fn drop(&mut self) {
-        if let Some(group) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.kill();
         let _ = self.child.wait();
     }
 }
