@@ -48,6 +48,8 @@ pub(crate) fn expand(pattern: &str, cancel: &Cancel) -> Result<Vec<PathBuf>, Str
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -58,8 +60,10 @@ mod tests {
             std::thread::sleep(Duration::from_millis(100));
             stop.request();
         });
+        let started = Instant::now();
         let failed = expand("/**/no such file", &cancel).unwrap_err();
         assert_eq!(failed, "is no longer wanted");
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
 
     #[test]

@@ -44,12 +44,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_in_every_round_is_noticed() {
-        // More than the tests beside this one may free meanwhile.
-        let kept = none(|| {
-            std::mem::forget(std::hint::black_box(Box::new([7u8; 1 << 10])));
-            Ok(())
-        });
-        assert!(kept.unwrap_err().to_string().contains("bytes more are allocated after 1000 rounds"));
+    fn a_few_bytes_a_round_are_noticed() {
+        let kept = || {
+            none(|| {
+                std::mem::forget(std::hint::black_box(Box::new([7u8; 48])));
+                Ok(())
+            })
+        };
+        // Tests beside this one may free as much meanwhile, but not every time.
+        let said = (0..5).find_map(|_| kept().err()).unwrap().to_string();
+        assert!(said.contains("bytes more are allocated after 1000 rounds"), "{said}");
     }
 }
