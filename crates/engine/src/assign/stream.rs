@@ -4,9 +4,9 @@
 //! all workers, and what came of them is written in their order. So the table does not depend on the number of
 //! threads, and the memory not on the size of the files.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use arrow_array::RecordBatch;
 use compflow_api::{Embeddings, ForeignLoader, Kind, LoadRequest, Loader, Services};
@@ -160,6 +160,12 @@ fn other_length(dim: usize, assigner: &Assigner) -> Error {
     ))
 }
 
+/// Rows of the table, and how many are in each set.
+type Assigned = (RecordBatch, BTreeMap<Vec<u32>, u64>);
+
+/// Batches that a thread is given at once.
+const AT_ONCE: usize = 4;
+
 /// What the steps of the work have in common.
 struct Work<'a, 'r> {
     assigner: &'a Assigner,
@@ -175,83 +181,68 @@ impl<'a> Work<'a, '_> {
     fn all(&self, file: &mut Output<'_>) -> Result<Tally> {
         let workers = Workers::new(self.threads)?;
         std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(self.threads);
+            let (sender, receiver) = sync_channel(self.threads * AT_ONCE);
             // Dropping the receiver, however this ends, ends the reader.
             std::thread::Builder::new()
-                .spawn_scoped(scope, move || self.read(&sender))
+                .spawn_scoped(scope, move || {
+                    if let Err(error) = self.read(&workers, &sender) {
+                        // Nobody listens any more if this fails, and that is why.
+                        let _ = sender.send(Err(error));
+                    }
+                })
                 .map_err(|error| Error::run(format!("no thread can be started: {error}")))?;
             let mut tally = Tally::default();
-            let mut ready: VecDeque<RecordBatch> = VecDeque::new();
-            let part = || self.part(&receiver, &workers, &mut ready, &mut tally).transpose();
-            write(file, std::iter::from_fn(part))?;
+            let parts = receiver.into_iter().map(|assigned| {
+                let (rows, counts) = assigned?;
+                tally.examples += rows.num_rows() as u64;
+                counts.into_iter().for_each(|(set, count)| *tally.sets.entry(set).or_default() += count);
+                self.progress.advance(tally.examples, self.total);
+                Ok(rows)
+            });
+            write(file, parts)?;
             Ok(tally)
         })
     }
 
-    /// The next rows of the table.
-    fn part(
-        &self,
-        receiver: &Receiver<Result<Piece<'a>>>,
-        workers: &Workers,
-        ready: &mut VecDeque<RecordBatch>,
-        tally: &mut Tally,
-    ) -> Result<Option<RecordBatch>> {
-        while ready.is_empty() {
-            let Some(pieces) = self.next(receiver)? else { return Ok(None) };
-            let assigned = workers.map(pieces, |piece| {
-                let file = piece.file;
-                self.assign(&piece).map_err(|error| named(file, error).into_component())
-            })?;
-            for (rows, counts) in assigned {
-                tally.examples += rows.num_rows() as u64;
-                counts.into_iter().for_each(|(set, count)| *tally.sets.entry(set).or_default() += count);
-                ready.push_back(rows);
-            }
-            self.progress.advance(tally.examples, self.total);
-        }
-        Ok(ready.pop_front())
-    }
-
-    /// Hands on the batches of all files, until one cannot be read or nobody takes them.
-    fn read(&self, sender: &SyncSender<Result<Piece<'a>>>) {
-        let mut first = 0;
+    /// Reads the batches of all files and hands on what becomes of them, until one cannot be read or nobody takes them.
+    fn read(&self, workers: &Workers, sender: &SyncSender<Result<Assigned>>) -> Result<()> {
+        let (mut first, mut pieces) = (0, Vec::new());
         for file in &self.source.files {
             let file = file.as_deref();
-            let batches = match self.source.load(file, self.run.factory(), self.threads) {
-                Ok(batches) => batches,
-                Err(error) => {
-                    // Nobody listens any more if this fails, and that is why.
-                    let _ = sender.send(Err(error));
-                    return;
-                }
-            };
             let mut first_of_file = 0;
-            for batch in batches {
-                let piece = batch.map_err(|error| named(file, error)).map(|batch| {
-                    let piece = Piece { batch, file, first_of_file, first };
-                    first_of_file += piece.batch.num_rows();
-                    first += piece.batch.num_rows() as u64;
-                    piece
-                });
-                let failed = piece.is_err();
-                if sender.send(piece).is_err() || failed {
-                    return;
+            for batch in self.source.load(file, self.run.factory(), self.threads)? {
+                let batch = batch.map_err(|error| named(file, error))?;
+                let rows = batch.num_rows();
+                pieces.push(Piece { batch, file, first_of_file, first });
+                first_of_file += rows;
+                first += rows as u64;
+                if pieces.len() == self.threads * AT_ONCE {
+                    self.assign_all(std::mem::take(&mut pieces), workers, sender)?;
                 }
             }
         }
+        self.assign_all(pieces, workers, sender)
     }
 
-    /// A batch for every worker, fewer at the end.
-    fn next(&self, receiver: &Receiver<Result<Piece<'a>>>) -> Result<Option<Vec<Piece<'a>>>> {
+    fn assign_all(
+        &self,
+        pieces: Vec<Piece<'a>>,
+        workers: &Workers,
+        sender: &SyncSender<Result<Assigned>>,
+    ) -> Result<()> {
         if self.run.factory().cancel.requested() {
             return Err(Error::Interrupted);
         }
-        let pieces = receiver.iter().take(self.threads).collect::<Result<Vec<_>>>()?;
-        Ok(Some(pieces).filter(|pieces| !pieces.is_empty()))
+        let assigned = workers.map(pieces, |piece| {
+            let file = piece.file;
+            self.assign(&piece).map_err(|error| named(file, error).into_component())
+        })?;
+        // Whoever no longer listens knows why.
+        assigned.into_iter().try_for_each(|one| sender.send(Ok(one)).map_err(|_| Error::Interrupted))
     }
 
     /// What becomes of a batch: its rows of the table, and how many are in each set.
-    fn assign(&self, piece: &Piece<'_>) -> Result<(RecordBatch, BTreeMap<Vec<u32>, u64>)> {
+    fn assign(&self, piece: &Piece<'_>) -> Result<Assigned> {
         let Piece { batch, first_of_file, first, .. } = piece;
         let column = batch.column_by_name("embedding");
         let column = column.ok_or_else(|| Error::data("the loader returned no embeddings"))?;

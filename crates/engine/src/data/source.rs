@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
+use arrow_buffer::ScalarBuffer;
 use compflow_api::{BATCH_ROWS, Description, Embeddings, ForeignLoader, LoadRequest, Loader, Rows, Services};
 
 use super::build::{Builder, Keep};
@@ -259,11 +260,11 @@ impl Streamed<'_> {
     }
 
     /// The rows of a batch that belong to the trial.
-    fn select(&self, batch: &RecordBatch, width: &mut Width, first_row: usize) -> Result<Vec<f32>> {
+    fn select(&self, batch: &RecordBatch, width: &mut Width, first_row: usize) -> Result<ScalarBuffer<f32>> {
         let column =
             batch.column_by_name("embedding").ok_or_else(|| Error::data("the loader returned no embeddings"))?;
         let values = width.values(column, first_row)?;
-        let Some(column) = batch.column_by_name("trial") else { return Ok(values.values().to_vec()) };
+        let Some(column) = batch.column_by_name("trial") else { return Ok(values.values().clone()) };
         let numbers = trial_numbers(column, first_row)?;
         let rows = values.values().chunks_exact(self.dim).zip(numbers);
         Ok(rows.filter(|(_, number)| *number == self.trial.number).flat_map(|(row, _)| row).copied().collect())

@@ -1,7 +1,8 @@
 //! Reading the examples of a shard.
 
 use std::path::Path;
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use compflow_api::{BATCH_ROWS, Batch, Embeddings, ForeignLoader, Kind, Sets};
@@ -63,11 +64,36 @@ impl Read {
     }
 }
 
+/// Memory of batches that were worked on, for those to come, of this shard and of later ones: what is new takes the system longer
+/// than copying.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<f32>>>);
+
+impl Spare {
+    /// The most that is kept, in numbers: 64 MB, so that somebody without work does not hold much.
+    const MOST: usize = 16 << 20;
+
+    fn take(&self, capacity: usize) -> Vec<f32> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        values.clear();
+        values.reserve_exact(capacity);
+        values
+    }
+
+    fn give(&self, values: Vec<f32>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.iter().map(Vec::capacity).sum::<usize>() + values.capacity() <= Self::MOST {
+            kept.push(values);
+        }
+    }
+}
+
 /// Reads shards of a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) job: &'a Job,
     pub(super) factory: &'a Factory,
+    pub(super) spare: &'a Spare,
     pub(super) threads: usize,
 }
 
@@ -85,14 +111,10 @@ impl Reader<'_> {
         mut each: impl FnMut(&Read) -> Result<()>,
     ) -> Result<()> {
         std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Read>(2);
-            // What was worked on is filled again: memory that is new takes the system longer than copying.
-            let (used, emptied) = channel::<Read>();
+            let (sender, receiver) = sync_channel::<Read>(1);
             let reader = scope.spawn(move || {
                 let begun = |first: u64| {
-                    let mut values = emptied.try_recv().map_or_else(|_| Vec::new(), |used| used.values);
-                    values.clear();
-                    values.reserve_exact(BATCH_ROWS.min(shard.rows() as usize) * dim);
+                    let values = self.spare.take(BATCH_ROWS.min(shard.rows() as usize) * dim);
                     Read { first, values, ..Read::default() }
                 };
                 let (mut read, mut width) = (begun(shard.first), Width { dim });
@@ -119,7 +141,9 @@ impl Reader<'_> {
                     }
                     Ok(())
                 })?;
-                if !read.values.is_empty() {
+                if read.values.is_empty() {
+                    self.spare.give(read.values);
+                } else {
                     sender.send(read).map_err(|_| Error::Interrupted)?;
                 }
                 Ok::<(), Error>(())
@@ -131,8 +155,7 @@ impl Reader<'_> {
                     // Leaving the loop drops the receiver, which ends the reader.
                     break;
                 }
-                // The reader may have ended, and needs none.
-                let _ = used.send(batch);
+                self.spare.give(batch.values);
             }
             let read = reader.join().unwrap_or_else(|_| Err(Error::data("reading panicked")));
             taken.and(read)

@@ -12,7 +12,7 @@ use compflow_api::{
 use super::job::Job;
 use super::layout::{Layout, Shard, batches};
 use super::model::Model;
-use super::read::Reader;
+use super::read::{Reader, Spare};
 use super::told::Told;
 use crate::assign::table::{identifiers, row_numbers, table, write};
 use crate::assign::{AssignOptions, Assigner, Cell, Examples, Origin};
@@ -51,6 +51,7 @@ pub struct Worker {
     factory: Factory,
     clusterer: ForeignClusterer,
     composer: Option<ForeignComposer>,
+    spare: Spare,
     threads: usize,
 }
 
@@ -96,7 +97,7 @@ impl Worker {
             return Err(Error::request("the degree is at least 1"));
         }
         let threads = resources.threads.unwrap_or_else(cores);
-        Ok(Self { job, factory, clusterer, composer, threads })
+        Ok(Self { job, factory, clusterer, composer, spare: Spare::default(), threads })
     }
 
     /// What is to be done.
@@ -279,7 +280,7 @@ impl Worker {
     }
 
     fn reader(&self) -> Reader<'_> {
-        Reader { job: &self.job, factory: &self.factory, threads: self.threads }
+        Reader { job: &self.job, factory: &self.factory, spare: &self.spare, threads: self.threads }
     }
 
     fn services<'a>(&self, host: &'a ComponentHost<'a>) -> Services<'a> {
