@@ -9,8 +9,9 @@
 //! ```
 //!
 //! I₀ being the same of examples that are spread evenly over the range of every dimension. Too few clusters are stable and
-//! say little, too many say hardly more and are not stable; what any clusters would say is taken off. The largest worth is chosen, and of equals
-//! the one with fewer clusters.
+//! say little, too many say hardly more and are not stable; what any clusters would say is taken off. Chosen are the fewest clusters that are
+//! worth as much as the best up to its standard error, s's times I - I₀: where there is no structure to speak of, worth is nearly the same
+//! for many values, and its largest is chance.
 //!
 //! As a second opinion there is the gap statistic of Tibshirani, Walther and Hastie, "Estimating the number of clusters in
 //! a data set via the gap statistic", JRSS B 63(2), 2001, doi:10.1111/1467-9868.00293: with W the mean squared distance of
@@ -87,6 +88,11 @@ impl Candidate {
             clusters: moments(splits, |split| split.clusters).0,
         }
     }
+
+    /// The standard error of what it is worth.
+    fn worth_se(&self) -> f64 {
+        self.stability_se * (self.information - self.null_information).abs()
+    }
 }
 
 /// What part of the spread is left.
@@ -114,12 +120,15 @@ impl Selection {
         let mut measured: Vec<(usize, Candidate)> =
             candidates.iter().enumerate().filter_map(|(at, one)| Some((at, *one.as_ref().ok()?))).collect();
         measured.sort_by(|(_, left), (_, right)| left.clusters.total_cmp(&right.clusters));
-        let (mut chosen, mut most) = *measured.first()?;
-        for (at, candidate) in &measured {
-            if candidate.worth > most.worth {
-                (chosen, most) = (*at, *candidate);
-            }
-        }
+        let by_worth =
+            |left: &&(usize, Candidate), right: &&(usize, Candidate)| left.1.worth.total_cmp(&right.1.worth);
+        let (_, most) = measured.iter().max_by(by_worth)?;
+        let enough: Vec<&(usize, Candidate)> =
+            measured.iter().filter(|(_, one)| one.worth >= most.worth - most.worth_se()).collect();
+        let (_, fewest) = enough.first()?;
+        let (chosen, _) =
+            enough.iter().filter(|(_, one)| one.clusters == fewest.clusters).copied().max_by(by_worth)?;
+        let chosen = *chosen;
         let follows = |pair: &&[(usize, Candidate)]| matches!(pair, [(_, this), (_, next)] if this.gap >= next.gap - next.gap_se);
         let by_gap = measured.windows(2).find(follows).and_then(|pair| pair.first());
         let (by_gap, _) = *by_gap.or(measured.last())?;
@@ -327,6 +336,12 @@ mod tests {
     fn of_equals_the_one_with_fewer_clusters_is_taken_and_failures_are_passed_over() {
         let same = |clusters| candidate(clusters, [0.9, 0.5], [0.1, 0.9]);
         assert_eq!(chosen(&[same(4.0), same(3.0)]).0, 1);
+        // Worth of 2 % more, with a standard error of 2.2 %, is not more; of 3 % it is.
+        let few = candidate(3.0, [0.9, 0.5], [0.1, 0.9]);
+        assert_eq!(chosen(&[few, candidate(30.0, [0.918, 0.5], [0.1, 0.9])]).0, 0);
+        assert_eq!(chosen(&[few, candidate(30.0, [0.927, 0.5], [0.1, 0.9])]).0, 1);
+        // Where the number is not what is selected, the largest is.
+        assert_eq!(chosen(&[few, candidate(3.0, [0.901, 0.5], [0.1, 0.9])]).0, 1);
         let selection = Selection::new(vec![Err("too many".to_owned()), Ok(same(3.0))]).unwrap();
         assert_eq!((selection.chosen, selection.by_gap), (1, 1));
         assert!(Selection::new(vec![Err("too many".to_owned())]).is_none());

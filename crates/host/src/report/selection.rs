@@ -26,7 +26,8 @@ pub(crate) fn section(report: &ReportData, selected: &[Selected]) -> Markup {
             p.note {
                 "Parameters that were selected for every trial, without labels. Stability is how much the clusterings of two \
                  random halves agree; worth is stability times what the clusters of one half say about the other beyond \
-                 what they would say about evenly spread examples. A line per trial; a dot marks what was chosen, where worth is largest."
+                 what they would say about evenly spread examples. A line per trial; a dot marks what was chosen: the fewest clusters \
+                 that are worth as much as any up to the standard error."
             }
             (shown.note())
             @for (at, clusterer) in &shown.methods {
