@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn batches_have_a_size_in_bytes_and_a_limit_in_rows() {
-        assert_eq!(rows_per_batch(32 * 4), 1 << 16);
-        assert_eq!(rows_per_batch(1 << 20), 8);
+        assert_eq!(rows_per_batch(32 * 4), 1 << 13);
+        assert_eq!(rows_per_batch(1 << 18), 4);
         assert_eq!(rows_per_batch(1 << 30), 1);
         assert_eq!(rows_per_batch(0), 1 << 16);
     }
