@@ -57,7 +57,7 @@ class _Fit:
 
 def raise_from_composer(error: Exception, held) -> None:
     """Raises an error, with what the user's own function raised as its cause."""
-    cause = held.take_raised() if held is not None else None
+    cause = (held.take_raised() if held is not None else None) or error.__cause__
     if isinstance(error, ValueError):
         # In the words of Python: what parameters are called there, and what scikit-learn calls a number of examples.
         text = str(error).replace("`k`", "`n_singletons`")
@@ -188,7 +188,8 @@ class Clusterer(Estimator):
     def assign_shards(self, paths, out, map=None, *, shards=None) -> list[Path]:
         """Labels the examples of files, in tables such as `compflow assign` writes: one for each shard, in the folder `out`.
 
-        For a model of `fit_shards`, whose columns are read; `map` is as there.
+        For a model of `fit_shards`, whose columns are read; `map` and `shards` are as there. A call with as many shards as an earlier one
+        takes the place of its labels; with fewer, the folder must not hold the others.
         """
         from . import _shards
 

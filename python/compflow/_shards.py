@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import glob
 import json
+import operator
 import os
 from functools import partial as bound
 from pathlib import Path
@@ -28,9 +29,41 @@ def label(model: bytes, threads: int, shard_and_file: tuple[bytes, str]) -> tupl
     return file, _engine.shard_assign(model, shard, file, threads)
 
 
-def results(found) -> list:
-    """What a map returned: values, or futures."""
-    return [one.result() if callable(getattr(one, "result", None)) else one for one in found]
+def results(found, shards: list[bytes], doing: str) -> list:
+    """What a map returned for these shards: values, or futures."""
+    got, left = [], iter(found)
+    while True:
+        try:
+            one = next(left, left)
+            if one is left:
+                return got
+            got.append(one.result() if callable(getattr(one, "result", None)) else one)
+        except Exception as error:
+            where = pieces_of(shards[len(got)]) if len(got) < len(shards) else []
+            # What we say ourselves names the file. That all who tried are dead, for one, does not.
+            if not where or any(path in str(error) for path, _ in where):
+                raise
+            rows = "; ".join(f"{path}, {rows}" for path, rows in where)
+            raise RuntimeError(f"a shard cannot be {doing}: {rows}: {type(error).__name__}: {error}") from error
+
+
+def pieces_of(shard: bytes) -> list[tuple[str, str]]:
+    """Where the examples of a shard are."""
+    pieces = json.loads(shard)["pieces"]
+    return [(one["path"], f"rows {one['first']} to {one['first'] + one['rows'] - 1}") for one in pieces]
+
+
+def count_of(shards, files: list[str]) -> int:
+    """How many shards are wanted."""
+    if shards is None:
+        return max(len(files), 4 * (os.cpu_count() or 1))
+    try:
+        count = operator.index(shards)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ValueError(f"`shards` must be None or a whole number at least 1, found {shards!r}")
+    return count
 
 
 def files_of(paths) -> list[str]:
@@ -107,13 +140,14 @@ class ShardFit:
 def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) -> bytes:
     """Clusters the examples of files; returns the model."""
     files = files_of(paths)
+    count = count_of(shards, files)
     job = job_of(estimator, data, files, loader, columns)
     threads = estimator.threads or 1
-    layout = _engine.shard_layout(job, files, shards or max(len(files), 4 * (os.cpu_count() or 1)))
+    layout = _engine.shard_layout(job, files, count)
     _, dim, pieces = layout
 
     def one_pass(state: bytes) -> list[bytes]:
-        return results((map or builtins.map)(bound(add_up, job, state, dim, threads), pieces))
+        return results((map or builtins.map)(bound(add_up, job, state, dim, threads), pieces), pieces, "summed up")
 
     return _engine.shard_fit(job, layout, one_pass, threads=estimator.threads, listener=listener)
 
@@ -121,12 +155,28 @@ def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) 
 def assign(model: bytes, paths, out, map, *, shards, threads) -> list[Path]:
     """Labels the examples of files, a Parquet file for each shard."""
     files = files_of(paths)
+    count = count_of(shards, files)
     folder = Path(out).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     facts = _engine.shard_facts(model)
-    _, dim, pieces = _engine.shard_layout(facts["job"], files, shards or max(len(files), 4 * (os.cpu_count() or 1)))
+    _, dim, pieces = _engine.shard_layout(facts["job"], files, count)
     known = facts["shape"][1]
     if dim != known:
         raise ValueError(f"the files have {dim} features, but the model is expecting {known} features as input.")
-    targets = [(piece, str(folder / f"part-{at:05}.parquet")) for at, piece in enumerate(pieces)]
-    return [Path(file) for file, _ in results((map or builtins.map)(bound(label, model, threads or 1), targets))]
+    targets = [str(folder / f"part-{at:05}.parquet") for at in range(len(pieces))]
+    require_own(folder, targets, files)
+    folder.mkdir(parents=True, exist_ok=True)
+    labelled = (map or builtins.map)(bound(label, model, threads or 1), list(zip(pieces, targets)))
+    return [Path(file) for file, _ in results(labelled, pieces, "labelled")]
+
+
+def require_own(folder: Path, targets: list[str], files: list[str]) -> None:
+    """Labels neither overwrite the examples nor lie beside those of an earlier call, with which they would be read."""
+    if over := set(targets) & set(files):
+        raise ValueError(f"{min(over)} has examples, and labels would take its place: choose another folder for them")
+    others = sorted(set(map(str, folder.glob("part-*.parquet"))) - set(targets) - set(files))
+    if others:
+        which = others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"
+        raise ValueError(
+            f"{which} would be taken for labels of this call, which writes {len(targets)} files: remove what an earlier one"
+            " has left, or choose another folder"
+        )

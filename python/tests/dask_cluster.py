@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -36,7 +35,8 @@ def make(folder: Path) -> list[Path]:
 class Cluster:
     """A scheduler and workers with one thread each, as processes."""
 
-    def __init__(self, folder: Path, workers: int):
+    def __init__(self, folder: Path, workers: int, **settings: str):
+        self.environment = {**os.environ, **settings}
         folder = Path(tempfile.mkdtemp(dir=folder))
         self.log, address = folder / "scheduler.log", folder / "scheduler.json"
         self.processes = []
@@ -53,10 +53,38 @@ class Cluster:
         self.client.wait_for_workers(workers, timeout=60)
 
     def start(self, command: list[str], log) -> None:
-        self.processes.append(subprocess.Popen([sys.executable, "-m", "dask", *command], stdout=log, stderr=log))
+        command = [sys.executable, "-m", "dask", *command]
+        self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=self.environment))
 
-    def kill_a_worker(self) -> None:
-        os.kill(self.processes[-1].pid, signal.SIGKILL)
+    def kill_a_worker_that_has_a_task(self) -> set[str]:
+        """The tasks that it had; none if it was not killed because they were done before it could be."""
+        pids = self.client.run(os.getpid)
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            busy = [worker for worker, tasks in self.client.processing().items() if tasks]
+            if not busy:
+                return set()
+            # One that is stopped finishes nothing, and what it sent before has been heard by then.
+            os.kill(pids[busy[0]], signal.SIGSTOP)
+            time.sleep(0.3)
+            held = set(self.client.processing().get(busy[0], ()))
+            if held:
+                os.kill(pids[busy[0]], signal.SIGKILL)
+                return held
+            os.kill(pids[busy[0]], signal.SIGCONT)
+        return set()
+
+    def story(self, tasks: set[str]) -> dict[str, list[tuple[str, str]]]:
+        """From which state to which the scheduler has taken tasks."""
+
+        def told(dask_scheduler) -> list[tuple[str, str, str]]:
+            return [(str(one[0]), one[1], one[2]) for one in dask_scheduler.transition_log]
+
+        found = {task: [] for task in tasks}
+        for task, before, after in self.client.run_on_scheduler(told):
+            if task in found:
+                found[task].append((before, after))
+        return found
 
     def close(self) -> str:
         self.client.close()
@@ -69,7 +97,12 @@ class Cluster:
 def found(model, files, out: Path, map) -> bytes:
     """Everything that was found, labels included."""
     labels = [path.read_bytes() for path in model.assign_shards(files, out, map=map, shards=8)]
-    return b"".join([model.singletons_.tobytes(), np.float64(model.objective_).tobytes(), *labels])
+    return b"".join([model._fit.model, *labels])
+
+
+def deadly(shard: bytes) -> bytes:
+    """Ends whoever sums up the shard."""
+    os._exit(9)
 
 
 def main(folder: Path) -> None:
@@ -82,27 +115,51 @@ def main(folder: Path) -> None:
         expected = found(model, files, folder / "alone", None)
         for workers in (1, 2, 3):
             cluster = Cluster(folder, workers)
-            passes = 0
+            passes, held = 0, set()
 
             def mapped(function, items):
-                nonlocal passes
+                nonlocal passes, held
                 passes += 1
                 futures = cluster.client.map(function, items, pure=False)
-                if workers == 3 and passes == 3:
-                    # While the pass is under way: its tasks are done by those that are left.
-                    threading.Timer(0.05, cluster.kill_a_worker).start()
+                if workers == 3 and passes >= 3 and not held:
+                    # While the pass is under way: what the worker has in hand is done by those that are left.
+                    held = cluster.kill_a_worker_that_has_a_task()
                 return futures
 
             start = time.perf_counter()
             model = made().fit_shards(files, map=mapped, shards=8)
             seconds = time.perf_counter() - start
             equal = found(model, files, folder / f"on-{workers}", mapped) == expected
+            story = cluster.story(held)
             log = cluster.close()
             print(f"{estimator.__name__}, {workers} workers: {passes} passes, {seconds:.1f} s ({alone:.1f} s without Dask)")
             assert equal, f"{workers} workers find something else"
             if workers == 3:
                 assert "Remove worker" in log, "the scheduler did not notice that a worker was killed:\n" + log
+                assert held, "no worker was killed while it had a task"
+                for task, states in story.items():
+                    begun = [after for _, after in states].count("processing")
+                    assert begun >= 2 and ("processing", "memory") in states, f"{task} was not run again: {states}"
+                print(f"{len(held)} tasks of the worker that was killed were run again by others")
     print("the models and labels are equal, byte by byte")
+
+    # A shard that kills everybody is named; who is lost is replaced by nobody here, so the first death must do.
+    cluster = Cluster(folder, 2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+
+    def one_kills(function, items):
+        submit = cluster.client.submit
+        return [submit(deadly if at == 3 else function, item, pure=False) for at, item in enumerate(items)]
+
+    try:
+        compflow.CKM(4).fit_shards(files, map=one_kills, shards=8)
+    except RuntimeError as error:
+        print(error)
+        assert "a shard cannot be summed up: " in str(error) and "KilledWorker" in str(error), error
+        assert f"{files[3]}, rows " in str(error), error
+    else:
+        raise AssertionError("nobody noticed that a shard was not summed up")
+    finally:
+        cluster.close()
 
 
 if __name__ == "__main__":

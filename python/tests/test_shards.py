@@ -65,6 +65,10 @@ def test_it_is_what_a_run_finds_in_one_process(files, estimator, told, tmp_path)
     assert vectors.tobytes() == made.singletons_.tobytes()
     assert results.runs.to_dict()["objective"] == [made.objective_]
     assert made.names_ == (["a", "b", "c"] if told else [])
+    labels = parquet.read_table(made.assign_shards(files, tmp_path / "labels")).to_pydict()
+    assert ("names" in labels) == bool(told)
+    if told:
+        assert labels["names"] == [[made.names_[at] for at in members] for members in labels["clusters"]]
 
 
 def test_texts_are_read_too(tmp_path):
@@ -108,6 +112,19 @@ def test_labels_are_those_that_predict_gives(files, fitted, tmp_path):
         _ = fitted.sets_
 
 
+def test_labels_of_one_call_are_all_that_a_folder_holds(files, fitted, tmp_path):
+    out = tmp_path / "labels"
+    assert len(fitted.assign_shards(files, out, shards=3)) == 3
+    with pytest.raises(ValueError, match="part-00002.parquet would be taken for labels of this call, which writes 2 files"):
+        fitted.assign_shards(files, out, shards=2)
+    (out / "part-00002.parquet").unlink()
+    fitted.assign_shards(files, out, shards=2)
+    assert parquet.read_table(out).num_rows == ROWS
+    (tmp_path / "part-00000.parquet").write_bytes(files[0].read_bytes())
+    with pytest.raises(ValueError, match="part-00000.parquet has examples, and labels would take its place"):
+        fitted.assign_shards(tmp_path / "part-00000.parquet", tmp_path)
+
+
 def test_it_pickles(fitted):
     back = pickle.loads(pickle.dumps(fitted))
     same(back, fitted)
@@ -129,6 +146,16 @@ def test_what_goes_wrong_is_said(files, fitted, tmp_path):
     with pytest.raises(ValueError, match="examples in memory"):
         compflow.KMeans(2).fit(np.eye(4)).assign_shards(files, tmp_path)
 
+    for shards in (-1, 0, 1.5, "two"):
+        with pytest.raises(ValueError, match="`shards` must be None or a whole number at least 1, found"):
+            model().fit_shards(files, shards=shards)
+        with pytest.raises(ValueError, match="`shards` must be"):
+            fitted.assign_shards(files, tmp_path / "out", shards=shards)
+    with pytest.raises(ValueError, match="part-0.parquet is there twice"):
+        model().fit_shards([*files, files[0]])
+    with pytest.raises(ValueError, match="part-0.parquet: there is no column `name`"):
+        model().fit_shards(files, id="name")
+
     class Lost(Exception):
         pass
 
@@ -137,6 +164,28 @@ def test_what_goes_wrong_is_said(files, fitted, tmp_path):
 
     with pytest.raises(Lost, match="a worker"):
         model().fit_shards(files, map=lost)
+
+    class Dead:
+        def result(self):
+            raise Lost("four workers died")
+
+    def one_dies(function, items):
+        return [function(items[0]), Dead(), *(function(item) for item in items[2:])]
+
+    # Nobody but us knows where the examples of a shard are.
+    shard = r"part-1.parquet, rows 25536 to 69999; .*part-2.parquet, rows 0 to 21071: Lost: four workers died"
+    with pytest.raises(RuntimeError, match="a shard cannot be summed up: .*" + shard) as raised:
+        model().fit_shards(files, map=one_dies, shards=3)
+    assert isinstance(raised.value.__cause__, Lost)
+    with pytest.raises(RuntimeError, match="a shard cannot be labelled: .*" + shard):
+        fitted.assign_shards(files, tmp_path / "died", map=one_dies, shards=3)
+
+    def dies_meanwhile(function, items):
+        yield function(items[0])
+        raise Lost("the pool is broken")
+
+    with pytest.raises(RuntimeError, match=r"part-1.parquet, .*: Lost: the pool"):
+        model().fit_shards(files, map=dies_meanwhile, shards=3)
     narrow = tmp_path / "narrow.parquet"
     lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.ones(30, np.float32)), 3)
     parquet.write_table(pyarrow.table({"embedding": lists}), narrow)

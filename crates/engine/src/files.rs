@@ -1,7 +1,7 @@
 //! Files: content hashes, writing that leaves a file whole or not at all, and words for messages about them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cancel::Cancel;
 
 pub use self::staged::{Output, write_whole};
-pub(crate) use self::staged::{Staged, UNFINISHED, sync_folder, write_new};
+pub(crate) use self::staged::{Staged, UNFINISHED, replaceable, sync_folder, write_file, write_new};
 
 pub(crate) mod pattern;
+pub(crate) mod sealed;
 mod staged;
 #[cfg(unix)]
 pub(crate) mod umask;
@@ -21,7 +22,7 @@ pub(crate) mod umask;
 /// # Errors
 /// If it cannot be read, or is no longer wanted.
 pub(crate) fn hash_file(path: &Path, cancel: &Cancel) -> io::Result<String> {
-    hash_of(&File::open(path)?, cancel)
+    hash_of(&open_file(path)?, cancel)
 }
 
 /// BLAKE3 of the content of a file that is open, in hexadecimal.
@@ -66,7 +67,6 @@ impl Inputs {
         if let Some(hash) = known.get(path) {
             return Ok(hash.clone());
         }
-        require_file(path)?;
         let hash = hash_file(path, cancel)?;
         known.insert(path.to_owned(), hash.clone());
         Ok(hash)
@@ -93,13 +93,48 @@ impl Inputs {
 ///
 /// # Errors
 /// Naming what it is.
-pub(crate) fn require_file(path: &Path) -> io::Result<std::fs::Metadata> {
-    let found = std::fs::metadata(path)?;
+pub(crate) fn require_file(path: &Path) -> io::Result<Metadata> {
+    a_file(std::fs::metadata(path)?)
+}
+
+fn a_file(found: Metadata) -> io::Result<Metadata> {
     match found.is_file() {
         true => Ok(found),
         false if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         false => Err(io::Error::other("is a pipe or a device, not a file")),
     }
+}
+
+/// Opens a file, and nothing else: waits for nobody, even if it becomes something else meanwhile.
+///
+/// # Errors
+/// If it cannot be opened, or is no file.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    require_file(path)?;
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    a_file(file.metadata()?)?;
+    Ok(file)
+}
+
+/// The content of a file of at most so many bytes.
+///
+/// # Errors
+/// If it cannot be read, is no file, or is larger.
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_file(path)?;
+    let size = file.metadata()?.len();
+    let too_large = || io::Error::other(format!("has more than {most} bytes"));
+    if size > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// How a file is called in messages: relative to the current folder if it is inside.
@@ -161,6 +196,22 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
         assert!(!inputs.is_unchanged(&path, &cancel).unwrap());
         assert_eq!(inputs.hash(&path, &cancel).unwrap(), hash, "what was hashed first is what counts");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn nothing_but_a_file_is_read_and_no_more_than_is_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_file(&path, 5).unwrap(), b"12345");
+        assert_eq!(read_file(&path, 4).unwrap_err().to_string(), "has more than 4 bytes");
+        let text = read_file(Path::new("/dev/zero"), 4).unwrap_err().to_string();
+        assert_eq!(text, "is a pipe or a device, not a file");
+        assert_eq!(read_file(folder.path(), 4).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        // Files that say that they are empty.
+        assert!(!read_file(Path::new("/proc/self/stat"), 1 << 20).unwrap().is_empty());
+        assert!(read_file(Path::new("/proc/self/stat"), 4).is_err());
     }
 
     #[test]

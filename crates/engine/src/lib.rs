@@ -67,9 +67,11 @@ pub mod files;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod machine;
 mod observer;
 mod parallel;
 mod problem;
+mod processes;
 
 pub mod assign;
 pub mod data;

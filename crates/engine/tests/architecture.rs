@@ -5,9 +5,27 @@
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate's root; each may know those before it.
-const ORDER: [&str; 18] = [
-    "cancel", "causes", "files", "parallel", "problem", "error", "observer", "pipeline", "plugin", "data", "plan",
-    "run", "results", "assign", "fitted", "shards", "fit", "fuzzing",
+const ORDER: [&str; 20] = [
+    "cancel",
+    "causes",
+    "files",
+    "machine",
+    "parallel",
+    "processes",
+    "problem",
+    "error",
+    "observer",
+    "pipeline",
+    "plugin",
+    "data",
+    "plan",
+    "run",
+    "results",
+    "assign",
+    "fitted",
+    "shards",
+    "fit",
+    "fuzzing",
 ];
 
 /// All source files and their code without comments, line by line.

@@ -15,6 +15,7 @@ use crate::cli::{Cli, instead_of};
 use crate::terminal::{interrupt, to_stderr};
 
 fn main() {
+    refuse_without_threads();
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let code = match commands::dispatch(&cli) {
         Ok(code) => code,
@@ -24,6 +25,18 @@ fn main() {
         }
     };
     interrupt::exit(code)
+}
+
+/// Polars panics where the system grants it no threads, which is an error like any other: what was computed is kept.
+fn refuse_without_threads() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str().is_some_and(|text| text.contains("could not spawn threads")) {
+            to_stderr("error: the system grants no more threads; see `ulimit -u`");
+            interrupt::exit(1);
+        }
+        usual(panic);
+    }));
 }
 
 /// Says what is wrong with the command line, and what was probably meant.

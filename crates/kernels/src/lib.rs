@@ -7,7 +7,7 @@
 //! | [`points`] | all examples so prepared |
 //! | [`products`] | distances by products, in f32: the one inner loop that all comparisons with centres share |
 //! | [`assign`] | the nearest centre of every example, and sums by centre |
-//! | [`pairs`] | distances with every digit, in f64 |
+//! | [`pairs`] | distances with every digit, in f64: of one pair, and of all |
 //! | [`cholesky`] | the factor of Mahalanobis distances |
 //! | [`counting`] | how many sets there are |
 //! | [`weights`] | how much examples count |

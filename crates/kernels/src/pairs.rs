@@ -3,6 +3,29 @@
 
 use pulp::{Arch, NullaryFnOnce};
 
+/// Sums kept side by side, so that they fit vector registers and do not wait for one another.
+const LANES: usize = 8;
+
+/// ‖a - b‖², the same number for (b, a), on every processor. In f64, since differences of huge vectors overflow in f32 when
+/// they are squared.
+#[inline(always)]
+pub fn squared<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B]) -> f64 {
+    let (chunks_of_a, rest_of_a) = a.as_chunks::<LANES>();
+    let (chunks_of_b, rest_of_b) = b.as_chunks::<LANES>();
+    let square = |a: A, b: B| {
+        let difference = a.into() - b.into();
+        difference * difference
+    };
+    let mut sums = [0.0; LANES];
+    for (a, b) in chunks_of_a.iter().zip(chunks_of_b) {
+        for lane in 0..LANES {
+            sums[lane] += square(a[lane], b[lane]);
+        }
+    }
+    let rest: f64 = rest_of_a.iter().zip(rest_of_b).map(|(a, b)| square(*a, *b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
 /// Points, one coordinate after the other, that others are compared with.
 pub struct Axes {
     values: Vec<f32>,
@@ -64,6 +87,16 @@ impl NullaryFnOnce for Fill<'_> {
 mod tests {
     use super::*;
     use crate::testing::examples;
+
+    #[test]
+    fn all_lengths_are_summed_to_their_end() {
+        for dim in [1, 7, 8, 9, 32, 35] {
+            let a: Vec<f32> = (0..dim).map(|at| at as f32).collect();
+            let b: Vec<f64> = (0..dim).map(|at| 3.0 * at as f64 + 1.0).collect();
+            let expected: f64 = (0..dim).map(|at| (2.0 * at as f64 + 1.0).powi(2)).sum();
+            assert_eq!((squared(&a, &b), squared(&b, &a)), (expected, expected));
+        }
+    }
 
     #[test]
     fn similarities_are_minus_distances_to_the_last_digit_of_f32() {

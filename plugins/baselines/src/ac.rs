@@ -43,7 +43,6 @@
 mod centroids;
 mod chain;
 mod dendrogram;
-mod distance;
 mod matrix;
 #[cfg(test)]
 mod naive;

@@ -16,9 +16,10 @@
 //!
 //! Frey & Dueck, "Clustering by Passing Messages Between Data Points", Science 315, 2007,
 //! doi:10.1126/science.1136800. Noise against ties, when to stop and what is done with the exemplars at the end is as
-//! in scikit-learn, with three exceptions. Of messages that do not settle, scikit-learn has the state after the last
-//! iteration, which may be the worst of all and without any exemplar; here it is the best by net similarity of that, of
-//! the states before ([`seen`]) and of a single cluster. Equal examples stay together ([`duplicates`]). The noise is
+//! in scikit-learn, with four exceptions. That all are exemplars is no end if one for all would be better. Messages that do not settle are passed anew with a higher damping, half as far
+//! from 1, up to 0.95; if that does not help, scikit-learn has the state after the last iteration, which may be the worst
+//! of all and without any exemplar; here it is the best by net similarity of that, of the states before ([`seen`]) and of
+//! a single cluster. Equal examples stay together ([`duplicates`]). The noise is
 //! that of f32.
 //!
 //! # Weaknesses
@@ -50,7 +51,7 @@ use compflow_kernels::equals::first_equals;
 use compflow_kernels::preference::{Preference, Rule, SEARCH_DAMPING};
 use compflow_kernels::workers::Workers;
 use messages::Messages;
-use refine::{Clusters, first_highest, refine};
+use refine::{Clusters, choose, first_highest, refine};
 use seen::Seen;
 
 /// Below this many pairs, starting threads is not worth it.
@@ -67,8 +68,8 @@ const TINY: usize = 1 << 15;
 ///
 /// The result has an exemplar per cluster. Its objective is the net similarity, preferences included; the trace has the
 /// net similarity of the choices at each iteration, which may still name examples that are no exemplars. Messages may
-/// oscillate: then the best exemplars of the late iterations are used and the result is marked as not converged; a higher
-/// `damping` helps. Memory: 8 bytes per pair of examples.
+/// oscillate: then they are passed again with more damping. If they never settle, the best exemplars of the late iterations
+/// are used and the result is marked as not converged. Memory: 8 bytes per pair of examples.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -77,11 +78,11 @@ pub struct Params {
     /// clusters, `{ per_example = -0.01 }`, which is multiplied with the number of examples, or
     /// `{ median_per_example = 0.02 }`, which is multiplied with that and with the median similarity.
     pub preference: Preference,
-    /// How much of a message is kept in an iteration. With a number of clusters as `preference`, it is raised up to
-    /// 0.95 where messages oscillate.
+    /// How much of a message is kept in an iteration. Without a `preset` it is raised up to 0.95 where messages oscillate.
     #[schemars(extend("minimum" = 0.5, "exclusiveMaximum" = 1.0))]
     pub damping: f64,
-    /// Iterations at most. With a number of clusters as `preference`, for each of up to 20 preferences tried.
+    /// Iterations at most, for each damping; with a number of clusters as `preference`, for each of up to 20 preferences
+    /// tried.
     #[schemars(range(min = 1))]
     pub max_iter: usize,
     /// It stops after so many iterations without a change of exemplars.
@@ -115,6 +116,8 @@ pub enum Preset {
 pub struct Ap {
     rule: Rule,
     damping: f64,
+    /// Whether it is raised where messages oscillate.
+    raised: bool,
     max_iter: usize,
     convergence_iter: usize,
 }
@@ -126,7 +129,7 @@ impl Component for Ap {
     type Params = Params;
 
     fn new(params: Params, _services: &Services<'_>) -> Result<Self> {
-        let Params { preference, damping, max_iter, convergence_iter, preset: _ } = params;
+        let Params { preference, damping, max_iter, convergence_iter, preset } = params;
         let rule = preference.rule()?;
         if rule == Rule::Column {
             let text = "= \"column\" is for `cap`; with degree 1 it is affinity propagation";
@@ -135,7 +138,9 @@ impl Component for Ap {
         if rule == Rule::Auto {
             return Err(Error::parameter("preference", "= \"auto\" is for `cap`; \"median\" would do"));
         }
-        Ok(Self { rule, damping, max_iter, convergence_iter })
+        // A preset is what others did, and they did not raise it; for a number of clusters it has to be.
+        let raised = preset.is_none();
+        Ok(Self { rule, damping, raised, max_iter, convergence_iter })
     }
 }
 
@@ -144,7 +149,7 @@ impl Clusterer for Ap {
         let Shape { rows, dim, .. } = shape;
         let damping = match self.rule {
             Rule::Clusters(_) => self.damping.max(SEARCH_DAMPING),
-            _ => self.damping,
+            _ => *self.dampings().last().unwrap_or(&self.damping),
         };
         let messages = Messages::memory(rows, damping, self.max_iter);
         Ok(Similarities::memory(rows, dim).saturating_add(messages).saturating_add(Seen::memory(rows)))
@@ -192,12 +197,15 @@ impl Clusterer for Ap {
         let run = match preference {
             Ok(preference) => {
                 similarities.set_preference(preference);
-                self.run(&similarities, firsts, self.damping, &workers, services, (0, self.max_iter))?
+                self.settle(&similarities, firsts, &workers, services)?
             }
             Err(k) => self.search(k, &mut similarities, firsts, &workers, services)?,
         };
         if !run.converged && !run.missed {
-            let remedy = "raise `damping` or `max_iter`";
+            let highest = self.dampings().last().copied().filter(|&highest| highest > self.damping);
+            let remedy = highest.map_or("raise `damping` or `max_iter`".to_owned(), |highest| {
+                format!("raise `max_iter`, as more `damping` did not help, up to {highest}")
+            });
             services.log(
                 Level::Warn,
                 match run.undecided {
@@ -245,6 +253,18 @@ fn equally_similar(n: usize, apart: bool) -> Run {
     Run { clusters, converged: true, undecided: false, missed: false, trace: Vec::new() }
 }
 
+/// Whether one exemplar for all would be better than each for itself.
+fn is_better_alone(
+    messages: &Messages<'_>,
+    similarities: &Similarities,
+    workers: &Workers,
+    services: &Services<'_>,
+) -> Result<bool> {
+    let likeliest = first_highest(messages.beliefs()) as u32;
+    let alone = choose(similarities, vec![likeliest], workers, services)?.net_similarity(similarities);
+    Ok(alone > similarities.preference() * similarities.len() as f64)
+}
+
 impl Ap {
     /// The clustering, with the preference if it was found.
     fn clustering(&self, run: Run, similarities: &Similarities) -> Clustering {
@@ -274,6 +294,45 @@ impl Ap {
             Rule::Clusters(k) => Err(k),
             Rule::Column | Rule::Auto => unreachable!("refused when it was made"),
         }
+    }
+
+    /// The dampings that are tried one after the other, until messages settle.
+    fn dampings(&self) -> Vec<f64> {
+        let higher = |&damping: &f64| {
+            (self.raised && damping < SEARCH_DAMPING).then(|| f64::midpoint(damping, 1.0).min(SEARCH_DAMPING))
+        };
+        std::iter::successors(Some(self.damping), higher).collect()
+    }
+
+    /// Passes messages with ever more damping until they settle on something that is as good as all before.
+    fn settle(
+        &self,
+        similarities: &Similarities,
+        firsts: Option<&[u32]>,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Run> {
+        let dampings = self.dampings();
+        let mut best: Option<Run> = None;
+        for (at, &damping) in dampings.iter().enumerate() {
+            let progress = (at * self.max_iter, dampings.len() * self.max_iter);
+            let run = self.run(similarities, firsts, damping, workers, services, progress)?;
+            let net = |run: &Run| run.clusters.net_similarity(similarities);
+            // Much damping makes messages so slow that they seem to have settled where they have hardly begun.
+            if best.as_ref().is_some_and(|best| net(best) > net(&run)) {
+                continue;
+            }
+            let converged = run.converged;
+            best = Some(run);
+            if converged {
+                if at > 0 {
+                    let text = format!("ap settled at a damping of {damping}, and not at {}", dampings[at - 1]);
+                    services.log(Level::Info, text);
+                }
+                break;
+            }
+        }
+        Ok(best.expect("at least one damping is tried"))
     }
 
     /// Passes messages until the exemplars stay, and makes clusters of them; `firsts` are the first of examples that
@@ -335,8 +394,12 @@ impl Ap {
             }
             exemplars = next;
             if iteration >= self.convergence_iter && same >= self.convergence_iter && !exemplars.is_empty() {
-                converged = true;
-                break;
+                // The more examples there are, the longer all are exemplars before messages tell them apart.
+                converged = exemplars.len() < similarities.len()
+                    || !is_better_alone(&messages, similarities, workers, services)?;
+                if converged {
+                    break;
+                }
             }
         }
         let likeliest = first_highest(messages.beliefs()) as u32;

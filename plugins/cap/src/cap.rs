@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::approach::{Approach, by_cost};
+use crate::exchange::WORK;
 use crate::memory::Size;
 use crate::messages::Damped;
 use crate::order::Sorted;
@@ -157,6 +158,7 @@ impl Component for Cap {
             convergence_iter: params.convergence_iter,
             fixed_iterations: params.fixed_iterations,
             finish: params.finish,
+            work: WORK,
         };
         let Params { extension, subset, candidates, .. } = params;
         Ok(Self { setting, extension, subset, candidates, budget: services.memory })

@@ -1,8 +1,10 @@
 //! From a solution to one that no change of a single exemplar makes better, and to a wanted number of exemplars.
 
+use std::ops::Range;
+
 use compflow_api::Result;
 
-use crate::exchange::{Budget, Changes, WORK};
+use crate::exchange::{Budget, Changes, Newcomers};
 use crate::solution::{Examples, Solution};
 
 /// Of the multiplications that may be spent, one in so many may be spent again on other starts.
@@ -21,6 +23,17 @@ pub(crate) struct End {
     pub(crate) unexplored: bool,
 }
 
+/// Where exemplars lead to at a price.
+pub(crate) enum Further {
+    /// To these, which nothing makes better; and the prices, in the user's units, between which they are neither too many nor
+    /// too few.
+    Settled(Vec<u32>, Range<f64>),
+    /// To more than half of the candidates.
+    TooMany,
+    /// Not known, as that takes too long.
+    Exhausted,
+}
+
 /// Changes the exemplars of solutions.
 pub(crate) struct Climb<'a> {
     examples: &'a Examples<'a>,
@@ -32,8 +45,13 @@ pub(crate) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(crate) fn new(examples: &'a Examples<'a>, candidates: &'a [u32], wanted: Option<usize>) -> Self {
-        Self { examples, candidates, wanted, work: WORK }
+    pub(crate) fn new(
+        examples: &'a Examples<'a>,
+        candidates: &'a [u32],
+        wanted: Option<usize>,
+        work: u64,
+    ) -> Self {
+        Self { examples, candidates, wanted, work }
     }
 
     /// Changes exemplars for as long as that raises the objective and does not take too long: from this solution, from
@@ -42,7 +60,8 @@ impl<'a> Climb<'a> {
     /// becomes another, its objective goes to the trace.
     pub(crate) fn run(&self, solution: Solution, alone: u32, trace: &mut Vec<f64>) -> Result<End> {
         let (mut budget, mut exploring) = (Budget::new(self.work), Budget::new(self.work / EXPLORING));
-        let mut best = self.climb(solution.clone(), &mut budget, trace)?;
+        let mut newcomers = Newcomers::new(self.candidates);
+        let mut best = self.climb(solution.clone(), &mut newcomers, &mut budget, trace)?;
         let mut starts = best.as_ref().map_or(Vec::new(), |(best, _)| without_two(&best.exemplars));
         starts.push(vec![alone]);
         while !budget.exhausted
@@ -50,7 +69,9 @@ impl<'a> Climb<'a> {
             && let Some(start) = starts.pop()
         {
             let start = self.examples.assign(start)?;
-            let Some(found) = self.climb(start, &mut exploring, &mut Vec::new())? else { continue };
+            let Some(found) = self.climb(start, &mut newcomers, &mut exploring, &mut Vec::new())? else {
+                continue;
+            };
             if best.as_ref().is_none_or(|(best, _)| self.examples.is_better(&found.0, best)) {
                 trace.push(found.0.objective);
                 starts = without_two(&found.0.exemplars);
@@ -58,19 +79,34 @@ impl<'a> Climb<'a> {
             }
         }
         if let Some((cut_short, false)) = best {
-            best = self.climb(cut_short, &mut budget, trace)?;
+            best = self.climb(cut_short, &mut newcomers, &mut budget, trace)?;
         }
         let (solution, settled) = best.unwrap_or((solution, false));
         Ok(End { solution, settled, exhausted: budget.exhausted, unexplored: exploring.exhausted })
     }
 
-    /// The exemplars that these lead to; None if that takes too long, or if they are more than half of the candidates.
-    pub(crate) fn further(&self, exemplars: Vec<u32>) -> Result<Option<Vec<u32>>> {
+    /// Where these exemplars lead to, and at which prices they would stay as many.
+    pub(crate) fn further(&self, exemplars: Vec<u32>) -> Result<Further> {
         let start = self.examples.assign(exemplars)?;
-        let found = self.climb(start, &mut Budget::new(self.work), &mut Vec::new())?;
-        let settled =
-            found.filter(|(found, settled)| *settled && 2 * found.exemplars.len() <= self.candidates.len());
-        Ok(settled.map(|(found, _)| found.exemplars))
+        let (mut newcomers, mut budget) = (Newcomers::promising_first(self.candidates), Budget::new(self.work));
+        let found = self.climb(start, &mut newcomers, &mut budget, &mut Vec::new())?;
+        let Some((solution, true)) = found else { return Ok(Further::Exhausted) };
+        // With that many, exemplars are hardly chosen among candidates any more.
+        if 2 * solution.exemplars.len() > self.candidates.len() {
+            return Ok(Further::TooMany);
+        }
+        self.prices(&solution)
+    }
+
+    /// At which prices exemplars that nothing makes better would stay as many.
+    pub(crate) fn prices(&self, solution: &Solution) -> Result<Further> {
+        // One more look at all changes, for which there is work again.
+        let mut budget = Budget::new(self.work);
+        let prices = match Changes::new(self.examples, solution, &mut budget)? {
+            Some(changes) => changes.prices(&mut Newcomers::new(self.candidates), &mut budget)?,
+            None => None,
+        };
+        Ok(prices.map_or(Further::Exhausted, |prices| Further::Settled(solution.exemplars.clone(), prices)))
     }
 
     /// Brings a solution to the number of exemplars that is wanted, and improves it until nothing is better; whether it
@@ -78,14 +114,15 @@ impl<'a> Climb<'a> {
     fn climb(
         &self,
         start: Solution,
+        newcomers: &mut Newcomers<'_>,
         budget: &mut Budget,
         trace: &mut Vec<f64>,
     ) -> Result<Option<(Solution, bool)>> {
-        let Some(mut solution) = self.reach(start, budget, trace)? else { return Ok(None) };
+        let Some(mut solution) = self.reach(start, newcomers, budget, trace)? else { return Ok(None) };
         loop {
             let changes = Changes::new(self.examples, &solution, budget)?;
             let looked = changes.is_some();
-            let Some(next) = self.improve(&solution, changes, budget)? else {
+            let Some(next) = self.improve(&solution, changes, newcomers, budget)? else {
                 return Ok(Some((solution, looked && !budget.exhausted)));
             };
             trace.push(next.objective);
@@ -98,14 +135,20 @@ impl<'a> Climb<'a> {
     }
 
     /// Takes away those who are missed least, or adds those who gain most, until there are as many as wanted.
-    fn reach(&self, start: Solution, budget: &mut Budget, trace: &mut Vec<f64>) -> Result<Option<Solution>> {
+    fn reach(
+        &self,
+        start: Solution,
+        newcomers: &mut Newcomers<'_>,
+        budget: &mut Budget,
+        trace: &mut Vec<f64>,
+    ) -> Result<Option<Solution>> {
         let mut solution = start;
         let wanted = self.wanted.unwrap_or(solution.exemplars.len());
         while solution.exemplars.len() != wanted {
             let Some(changes) = Changes::new(self.examples, &solution, budget)? else { return Ok(None) };
             let exemplars = match solution.exemplars.len().checked_sub(wanted) {
                 Some(many) => Some(changes.fewer(many)),
-                None => changes.further(self.candidates, budget)?,
+                None => changes.further(newcomers, budget)?,
             };
             let Some(exemplars) = exemplars else { return Ok(None) };
             solution = self.examples.assign(exemplars)?;
@@ -119,6 +162,7 @@ impl<'a> Climb<'a> {
         &self,
         solution: &Solution,
         changes: Option<Changes<'_>>,
+        newcomers: &mut Newcomers<'_>,
         budget: &mut Budget,
     ) -> Result<Option<Solution>> {
         let free = self.wanted.is_none();
@@ -137,10 +181,17 @@ impl<'a> Climb<'a> {
         }
         let Some(changes) = changes else { return Ok(None) };
         // There are never more exemplars than candidates.
-        let further = free && solution.exemplars.len() < self.candidates.len();
-        match changes.exchange(self.candidates, further, budget)? {
-            Some(exchanged) => self.better(solution, exchanged),
-            None => Ok(None),
+        let further = free && solution.exemplars.len() < newcomers.len();
+        loop {
+            let everybody = !newcomers.are_few();
+            let next = match changes.exchange(newcomers, further, budget)? {
+                Some(exchanged) => self.better(solution, exchanged)?,
+                None => None,
+            };
+            if next.is_some() || everybody {
+                return Ok(next);
+            }
+            newcomers.look_further();
         }
     }
 
@@ -171,6 +222,7 @@ mod tests {
     use compflow_kernels::workers::Workers;
 
     use super::*;
+    use crate::exchange::WORK;
 
     #[test]
     fn whoever_runs_out_of_work_says_so_and_keeps_what_there_is() {
@@ -184,7 +236,7 @@ mod tests {
         let run = |work, wanted| {
             let mut trace = Vec::new();
             let start = examples.assign(vec![0, 1, 2, 3]).unwrap();
-            let end = Climb { work, ..Climb::new(&examples, &all, wanted) }.run(start, 5, &mut trace).unwrap();
+            let end = Climb::new(&examples, &all, wanted, work).run(start, 5, &mut trace).unwrap();
             assert!(trace.last().is_none_or(|last| *last == end.solution.objective));
             (end, trace)
         };
@@ -198,5 +250,33 @@ mod tests {
         assert_eq!(run(WORK, Some(7)).0.solution.exemplars.len(), 7);
         let (none, _) = run(0, Some(7));
         assert!(!none.settled && none.exhausted && none.solution.exemplars.len() == 4);
+    }
+    #[test]
+    fn lower_prices_lead_to_more_to_too_many_or_say_that_there_was_no_work() {
+        let values = uniform(30, 3, 1);
+        let task = Task { degree: 2, composer: Some(&Plain::Sum), ..Task::new(Embeddings::new(&values, 3)) };
+        let (workers, services) = (Workers::alone(), Services::none());
+        let points = Points::new(values.clone(), 3, 30, &workers, &services).unwrap();
+        let all: Vec<u32> = (0..30).collect();
+        let further = |price: f64, work| {
+            let preferences = vec![-price; 30];
+            let examples = Examples::new(&task, &points, &preferences, &workers, &services);
+            Climb::new(&examples, &all, None, work).further(vec![0, 1]).unwrap()
+        };
+        let mut before = 0;
+        for price in [4.0, 1.0, 0.5] {
+            let Further::Settled(exemplars, prices) = further(price, WORK) else {
+                panic!("{price} after {before}")
+            };
+            assert!(
+                exemplars.len() > before && prices.start < 1.001 * price && prices.end > 0.999 * price,
+                "{prices:?}"
+            );
+            before = exemplars.len();
+        }
+        assert!(matches!(further(1e-6, WORK), Further::TooMany));
+        for work in [0, 1 << 20] {
+            assert!(matches!(further(0.5, work), Further::Exhausted));
+        }
     }
 }

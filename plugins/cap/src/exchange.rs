@@ -48,6 +48,47 @@ impl Budget {
     }
 }
 
+/// Who leaves, as a position among exemplars and nobody behind them, and who comes.
+type Change = (usize, u32);
+
+/// Who may become an exemplar.
+pub(crate) struct Newcomers<'a> {
+    /// Whoever was chosen for it, where looking at everybody takes too long.
+    candidates: &'a [u32],
+    /// Whether those who gained most when everybody was looked at are looked at first.
+    short: bool,
+    /// As many of these as there are candidates; they gain less as others come, so that some day nobody is left.
+    promising: Vec<u32>,
+}
+
+impl<'a> Newcomers<'a> {
+    /// Everybody, or the candidates.
+    pub(crate) fn new(candidates: &'a [u32]) -> Self {
+        Self { candidates, short: false, promising: Vec::new() }
+    }
+
+    /// Those who gained most when everybody was looked at, and everybody again once none of them gains: nearly as good and
+    /// far less work, where many exemplars are added.
+    pub(crate) fn promising_first(candidates: &'a [u32]) -> Self {
+        Self { short: true, ..Self::new(candidates) }
+    }
+
+    /// How many there are at least.
+    pub(crate) fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether only those who gained most are looked at next.
+    pub(crate) fn are_few(&self) -> bool {
+        !self.promising.is_empty()
+    }
+
+    /// Looks at everybody again the next time.
+    pub(crate) fn look_further(&mut self) {
+        self.promising.clear();
+    }
+}
+
 /// What changes of a solution's exemplars gain.
 pub(crate) struct Changes<'a> {
     examples: &'a Examples<'a>,
@@ -147,43 +188,76 @@ impl<'a> Changes<'a> {
     /// work that is left.
     pub(crate) fn exchange(
         &self,
-        candidates: &[u32],
+        newcomers: &mut Newcomers<'_>,
         further: bool,
         budget: &mut Budget,
     ) -> Result<Option<Vec<u32>>> {
         let exemplars = self.solution.exemplars.len();
-        self.best(candidates, 0..exemplars + usize::from(further), 0.0, budget)
+        let best = self.best(newcomers, 0..exemplars + usize::from(further), 0.0, budget)?;
+        Ok(best.and_then(|(_, change)| Some(self.changed(change?))))
+    }
+
+    /// What the best further exemplar lowers the distances by, and what the one that is missed least does, in the user's
+    /// units: at prices in between there is none too few and none too many. None if the work that is left is not enough.
+    pub(crate) fn prices(&self, newcomers: &mut Newcomers<'_>, budget: &mut Budget) -> Result<Option<Range<f64>>> {
+        let exemplars = &self.solution.exemplars;
+        let Some((gain, change)) =
+            self.best(newcomers, exemplars.len()..exemplars.len() + 1, f64::NEG_INFINITY, budget)?
+        else {
+            return Ok(None);
+        };
+        let gained = change.map_or(0.0, |(_, newcomer)| gain - self.examples.preference(newcomer));
+        let missed = exemplars.iter().zip(&self.gains).map(|(&row, gain)| -self.examples.preference(row) - gain);
+        let missed = missed.fold(f64::INFINITY, f64::min);
+        let unit = self.examples.scale();
+        Ok(Some(gained.max(0.0) / unit..missed / unit))
     }
 
     /// The exemplars with the further one that gains most or costs least, if the work that is left is enough to find it.
-    pub(crate) fn further(&self, candidates: &[u32], budget: &mut Budget) -> Result<Option<Vec<u32>>> {
+    pub(crate) fn further(&self, newcomers: &mut Newcomers<'_>, budget: &mut Budget) -> Result<Option<Vec<u32>>> {
         let exemplars = self.solution.exemplars.len();
-        self.best(candidates, exemplars..exemplars + 1, f64::NEG_INFINITY, budget)
+        let best = self.best(newcomers, exemplars..exemplars + 1, f64::NEG_INFINITY, budget)?;
+        Ok(best.and_then(|(_, change)| Some(self.changed(change?))))
     }
 
-    /// The exemplars with another in place of one of those in `leaving`, of which the one behind all stands for nobody;
-    /// what gains most, if it is more than `least`.
+    /// The exemplars with another in place of one, or of nobody.
+    fn changed(&self, (leaving, newcomer): Change) -> Vec<u32> {
+        let mut next = self.solution.exemplars.clone();
+        if leaving < next.len() {
+            next.remove(leaving);
+        }
+        next.push(newcomer);
+        next.sort_unstable();
+        next
+    }
+
+    /// What gains most, if it is more than `least`, and how much: another in place of one of those in `leaving`, of which the
+    /// one behind all stands for nobody. None if the work that is left is not enough.
     fn best(
         &self,
-        candidates: &[u32],
+        among: &mut Newcomers<'_>,
         leaving: Range<usize>,
         least: f64,
         budget: &mut Budget,
-    ) -> Result<Option<Vec<u32>>> {
+    ) -> Result<Option<(f64, Option<Change>)>> {
         let Self { examples, solution: Solution { exemplars, sets, labels, .. }, .. } = self;
         // A newcomer alone, and in every set that has room for it.
         let rooms: Vec<&[u32]> =
             std::iter::once(&[][..]).chain(sets.iter().filter(|set| set.len() < examples.degree())).collect();
         let work = labels.len() * (examples.rows().dim + exemplars.len());
         // Candidates lie far apart, which exemplars that serve well do not: anybody may come if time allows.
-        let mut newcomers: Vec<u32> = (0..labels.len() as u32).collect();
-        if !budget.spend(rooms.len().saturating_mul(newcomers.len()), work) {
-            if !budget.spend(rooms.len().saturating_mul(candidates.len()), work) {
-                budget.exhausted = true;
-                return Ok(None);
-            }
-            newcomers = candidates.to_vec();
-        }
+        let everybody: Vec<u32> = (0..labels.len() as u32).collect();
+        let choices = if among.promising.is_empty() {
+            vec![(everybody, among.short), (among.candidates.to_vec(), false)]
+        } else {
+            vec![(among.promising.clone(), false)]
+        };
+        let mut affordable =
+            choices.into_iter().filter(|(rows, _)| budget.spend(rooms.len().saturating_mul(rows.len()), work));
+        let Some((mut newcomers, remember)) = affordable.next() else {
+            budget.exhausted = true;
+            return Ok(None);
+        };
         newcomers.retain(|row| exemplars.binary_search(row).is_err());
         let arch = Arch::new();
         let at_once = (HELD / (rooms.len() * examples.rows().dim)).clamp(LANES, NEWCOMERS);
@@ -202,30 +276,30 @@ impl<'a> Changes<'a> {
                 arch.dispatch(Gains { changes: self, rooms: &rooms, vectors: &vectors, rows, gains: &mut gains });
             }
             let mut best = (least, None);
+            let mut most = vec![f64::NEG_INFINITY; if remember { newcomers.len() } else { 0 }];
             for leaving in leaving.clone() {
                 let gains = &gains[leaving * lanes..][..lanes];
                 // As its own exemplar, each has its preference instead of a similarity of 0.
                 let saved = exemplars.get(leaving).map_or(0.0, |&row| -examples.preference(row));
-                for (gain, &newcomer) in gains.iter().zip(newcomers) {
+                for (at, (gain, &newcomer)) in gains.iter().zip(newcomers).enumerate() {
                     let gain = gain + (saved + examples.preference(newcomer));
+                    most.get_mut(at).into_iter().for_each(|most| *most = gain.max(*most));
                     if gain > best.0 {
                         best = (gain, Some((leaving, newcomer)));
                     }
                 }
             }
-            Ok(best)
+            Ok((best, most))
         })?;
-        let (_, best) =
-            found.into_iter().fold((least, None), |best, next| if next.0 > best.0 { next } else { best });
-        Ok(best.map(|(leaving, newcomer)| {
-            let mut next = exemplars.clone();
-            if leaving < next.len() {
-                next.remove(leaving);
-            }
-            next.push(newcomer);
-            next.sort_unstable();
-            next
-        }))
+        if remember {
+            let gains: Vec<f64> = found.iter().flat_map(|(_, most)| most).copied().collect();
+            let mut order: Vec<usize> = (0..gains.len()).collect();
+            order.sort_by(|&a, &b| gains[b].total_cmp(&gains[a]));
+            order.truncate(among.candidates.len());
+            among.promising = order.into_iter().map(|at| newcomers[at]).collect();
+        }
+        let best = found.into_iter().map(|(best, _)| best);
+        Ok(Some(best.fold((least, None), |best, next| if next.0 > best.0 { next } else { best })))
     }
 }
 
@@ -321,6 +395,20 @@ mod tests {
                 }
             }
             let newcomers = || exemplars.len() as u32..n as u32;
+            let prices = changes.prices(&mut Newcomers::new(&[]), &mut budget).unwrap().unwrap();
+            if exemplars.len() > 1 {
+                let missed = |at: usize| solution.objective - objective(without(at)) - preferences[at];
+                let missed = (0..exemplars.len()).map(missed).fold(f64::INFINITY, f64::min);
+                prop_assert!((prices.end - missed).abs() < near, "{} {missed}", prices.end);
+            }
+            let gained = |row: u32| {
+                let found = objective([&exemplars[..], &[row]].concat()) - solution.objective;
+                (found, found - preferences[row as usize])
+            };
+            let best = newcomers().map(gained).fold((f64::NEG_INFINITY, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+            prop_assert!((prices.start - best.1.max(0.0)).abs() < near || newcomers().map(gained).any(|(found, price)| {
+                found > best.0 - near && (prices.start - price.max(0.0)).abs() < near
+            }), "{} {best:?}", prices.start);
             let mut tried: Vec<Vec<u32>> = Vec::new();
             for at in 0..exemplars.len() {
                 tried.extend(newcomers().map(|row| [without(at), vec![row]].concat()));
@@ -329,13 +417,13 @@ mod tests {
                 tried.extend(newcomers().map(|row| [&exemplars[..], &[row]].concat()));
             }
             let best = tried.into_iter().map(objective).fold(f64::NEG_INFINITY, f64::max);
-            match changes.exchange(&[], further, &mut budget).unwrap() {
+            match changes.exchange(&mut Newcomers::new(&[]), further, &mut budget).unwrap() {
                 Some(found) => prop_assert!((objective(found) - best).abs() < near),
                 None => prop_assert!(best < solution.objective + near),
             }
             let grown = newcomers().map(|row| objective([&exemplars[..], &[row]].concat()));
             let grown = grown.fold(f64::NEG_INFINITY, f64::max);
-            let found = changes.further(&[], &mut budget).unwrap().unwrap();
+            let found = changes.further(&mut Newcomers::new(&[]), &mut budget).unwrap().unwrap();
             prop_assert!(found.len() == exemplars.len() + 1 && (objective(found) - grown).abs() < near);
         }
     }
@@ -353,10 +441,24 @@ mod tests {
         assert!(Changes::new(&examples, &solution, &mut nothing).unwrap().is_none() && nothing.exhausted);
         let changes = Changes::new(&examples, &solution, &mut Budget::new(u64::MAX)).unwrap().unwrap();
         let mut nothing = Budget::new(0);
-        assert!(changes.exchange(&[2, 3], true, &mut nothing).unwrap().is_none() && nothing.exhausted);
+        assert!(
+            changes.exchange(&mut Newcomers::new(&[2, 3]), true, &mut nothing).unwrap().is_none()
+                && nothing.exhausted
+        );
         let mut enough_for_two = Budget::new(2 * 3 * (40 * 5 + COMPOSING as u64));
-        let found = changes.exchange(&[2, 3], true, &mut enough_for_two).unwrap().unwrap();
+        let found = changes.exchange(&mut Newcomers::new(&[2, 3]), true, &mut enough_for_two).unwrap().unwrap();
         assert!(found.iter().all(|row| *row < 4) && enough_for_two.left == 0, "{found:?} {}", enough_for_two.left);
         assert!(!enough_for_two.exhausted);
+        // Those who gained most are looked at alone, until somebody looks further.
+        let (mut plenty, mut newcomers) = (Budget::new(u64::MAX), Newcomers::promising_first(&[2, 3, 4]));
+        let best = changes.exchange(&mut newcomers, true, &mut plenty).unwrap().unwrap();
+        assert!(
+            newcomers.promising.len() == 3 && best.iter().any(|row| newcomers.promising[0] == *row),
+            "{best:?}"
+        );
+        assert_eq!(changes.exchange(&mut newcomers, true, &mut plenty).unwrap().unwrap(), best);
+        assert!(newcomers.are_few());
+        newcomers.look_further();
+        assert!(!newcomers.are_few());
     }
 }

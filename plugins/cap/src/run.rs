@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::farthest_first;
-use crate::climb::{Climb, End};
+use crate::climb::{Climb, End, Further};
 use crate::compositions::count_sets;
-use crate::exchange::{MOST_SETS, WORK};
+use crate::exchange::MOST_SETS;
 use crate::memory::Size;
 use crate::messages::{Damped, Messages};
 use crate::similarities::Similarities;
@@ -28,8 +28,13 @@ const CHEAPEST: f64 = 10.0;
 const ROUNDS: usize = 5;
 /// Prices at which as many exemplars are worth it lie so far apart at least, where singletons are many: see docs/cap.md.
 const GAP: f64 = 3.0;
-/// The price is lowered by that so often, at most.
+/// The price is lowered by that so often, at most,
 const RUNGS: i32 = 4;
+/// and no further once the number of exemplars is multiplied by this, and by more than at the price before.
+const MULTIPLIED: f64 = 2.0;
+/// What is said if more singletons could not be looked for.
+const UNSEARCHED: &str = "cap did not look for more singletons to the end, as that takes too long, and more may be there; \
+                          `preference = { k = … }` gives as many as you say";
 /// Below this many similarities, starting threads is not worth it.
 const TINY: u64 = 1 << 14;
 
@@ -45,6 +50,8 @@ pub(crate) struct Setting {
     pub(crate) fixed_iterations: bool,
     /// What is done after the last message.
     pub(crate) finish: Finish,
+    /// Multiplications that may be spent on exchanging exemplars, at each price.
+    pub(crate) work: u64,
 }
 
 /// What is done after the last message.
@@ -72,6 +79,16 @@ pub(crate) struct Found {
     pub(crate) converged: bool,
     /// The objective after every iteration and every change of the solution.
     pub(crate) trace: Vec<f64>,
+}
+
+/// Whether lower prices have a number of exemplars that stays.
+enum Plateau {
+    /// At this preference, in the user's units, and these are the exemplars.
+    At(f64, Vec<u32>),
+    /// No, or the number stays at the price so far.
+    None,
+    /// Nobody knows, as looking takes too long.
+    Unsearched,
 }
 
 /// Where the messages led for one preference.
@@ -160,12 +177,12 @@ impl Setting {
                 given.iter().map(|value| similarities.convert(f64::from(*value))).collect()
             }
         };
-        let attempt = |preferences: Vec<f64>, progress: (usize, usize)| {
-            self.attempt(task, similarities, preferences, progress, workers, services)
+        let attempt = |preferences: Vec<f64>, start: Option<Vec<u32>>, progress: (usize, usize)| {
+            self.attempt(task, similarities, preferences, start, progress, workers, services)
         };
         let rounds = if self.rule == Rule::Auto { ROUNDS } else { 1 };
         let lowest = preferences[0];
-        let mut last = attempt(preferences, (0, rounds * self.max_iter))?;
+        let mut last = attempt(preferences, None, (0, rounds * self.max_iter))?;
         for round in 1..rounds {
             // What its examples are away from their sets, on average, is more than an exemplar that splits them can gain.
             let solution = &last.end.solution;
@@ -175,27 +192,36 @@ impl Setting {
             if preference <= before * (1.0 - NOISE) {
                 break;
             }
-            last = attempt(vec![preference; n], (round * self.max_iter, rounds * self.max_iter))?;
+            last = attempt(vec![preference; n], None, (round * self.max_iter, rounds * self.max_iter))?;
             if last.end.solution.exemplars.len() == count {
                 break;
             }
         }
-        if self.rule == Rule::Auto
-            && let Some(preference) = self.plateau(task, similarities, &last, workers, services)?
-        {
-            let total = (rounds + 1) * self.max_iter;
-            last = attempt(vec![similarities.convert(preference); n], (rounds * self.max_iter, total))?;
+        let mut unsearched = false;
+        if self.rule == Rule::Auto {
+            match self.plateau(task, similarities, &last, workers, services)? {
+                Plateau::At(preference, exemplars) => {
+                    let total = (rounds + 1) * self.max_iter;
+                    let preferences = vec![similarities.convert(preference); n];
+                    last = attempt(preferences, Some(exemplars), (rounds * self.max_iter, total))?;
+                }
+                Plateau::None => {}
+                Plateau::Unsearched => unsearched = true,
+            }
         }
         self.warn(&last.run, &last.end, (n, candidates), services);
+        if unsearched {
+            services.log(Level::Warn, UNSEARCHED);
+        }
         let Attempt { run, end, preferences, trace } = last;
         let wanted = self.wanted();
         let follows = wanted.is_none_or(|k| k == run.exemplars.len()) && similarities.mean_distance() > 0.0;
-        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled, trace })
+        Ok(Found { solution: end.solution, preferences, follows, converged: end.settled && !unsearched, trace })
     }
 
-    /// The preference, in the user's units, at which the number of exemplars stays though the price falls, if it does not
-    /// at the price so far. Where singletons are many, each explains so little that the first price finds some of them
-    /// only; but once all are there, a further one gains far less than the last.
+    /// The preference at which the number of exemplars stays though the price falls, if it does not at the price so far.
+    /// Where singletons are many, each explains so little that the first price finds some of them only; but once all are
+    /// there, a further one gains far less than the last.
     fn plateau(
         &self,
         task: &Task<'_>,
@@ -203,26 +229,44 @@ impl Setting {
         last: &Attempt,
         workers: &Workers,
         services: &Services<'_>,
-    ) -> Result<Option<f64>> {
+    ) -> Result<Plateau> {
         let first = last.preferences[0];
         let (mut exemplars, mut growth) = (last.end.solution.exemplars.clone(), f64::INFINITY);
-        for rung in 1..=RUNGS {
+        let mut unsearched = false;
+        for rung in 0..=RUNGS {
             let preference = first / GAP.powi(rung);
             let preferences = vec![preference; similarities.len()];
             let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
-            let climb = Climb::new(&examples, &similarities.columns, None);
-            let Some(further) = climb.further(exemplars.clone())? else { break };
+            let climb = Climb::new(&examples, &similarities.columns, None, self.work);
+            let further = match rung {
+                0 => climb.prices(&examples.assign(exemplars.clone())?)?,
+                _ => climb.further(exemplars.clone())?,
+            };
+            let (further, prices) = match further {
+                Further::Settled(exemplars, prices) => (exemplars, prices),
+                Further::TooMany => break,
+                Further::Exhausted => return Ok(Plateau::Unsearched),
+            };
+            if prices.end >= GAP * prices.start {
+                return Ok(match rung {
+                    0 => Plateau::None,
+                    // In the middle, so that whoever looks again finds as many.
+                    _ => Plateau::At(-(prices.start * prices.end).sqrt(), further),
+                });
+            }
+            // If somebody gains more than the price, there was work for the candidates only, and not for everybody.
+            unsearched = prices.start > -preference * (1.0 + NOISE);
             let times = further.len() as f64 / exemplars.len() as f64;
-            if further.len() == exemplars.len() {
-                return Ok((rung > 1).then_some(preference));
+            if rung > 0 {
+                // Where ever more follow, there is no number at which they stay.
+                if times >= growth.max(MULTIPLIED) {
+                    break;
+                }
+                growth = times;
             }
-            // Where ever more follow, there is no number at which they stay.
-            if times >= growth {
-                break;
-            }
-            (exemplars, growth) = (further, times);
+            exemplars = further;
         }
-        Ok(None)
+        Ok(if unsearched { Plateau::Unsearched } else { Plateau::None })
     }
 
     /// How many exemplars there shall be.
@@ -233,12 +277,15 @@ impl Setting {
         }
     }
 
-    /// Passes messages with these preferences, and makes a solution of them.
+    /// Passes messages with these preferences, and makes a solution of them, or of the exemplars to `start` with if those
+    /// are better.
+    #[expect(clippy::too_many_arguments, reason = "the state of a search and that of a call")]
     fn attempt(
         &self,
         task: &Task<'_>,
         similarities: &Similarities,
         mut preferences: Vec<f64>,
+        start: Option<Vec<u32>>,
         progress: (usize, usize),
         workers: &Workers,
         services: &Services<'_>,
@@ -281,7 +328,7 @@ impl Setting {
         let preferences: Vec<f64> = preferences.iter().map(|value| similarities.restore(*value)).collect();
         let examples = Examples::new(task, &similarities.points, &preferences, workers, services);
         let mut trace: Vec<f64> = run.trace.iter().map(|net| similarities.restore(*net)).collect();
-        let mut end = self.finish(&examples, &run, &similarities.columns, alone, &mut trace)?;
+        let mut end = self.finish(&examples, &run, start, &similarities.columns, alone, &mut trace)?;
         end.settled &= self.wanted().is_none_or(|k| k == end.solution.exemplars.len());
         if self.finish == Finish::Choices {
             // The same, but for rounding.
@@ -298,6 +345,7 @@ impl Setting {
         &self,
         examples: &Examples<'_>,
         run: &Run,
+        start: Option<Vec<u32>>,
         candidates: &[u32],
         alone: u32,
         trace: &mut Vec<f64>,
@@ -307,12 +355,18 @@ impl Setting {
             let solution = examples.chosen(&run.choices)?;
             return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
         }
-        let solution = examples.refine(run.exemplars.clone())?;
+        let mut solution = examples.refine(run.exemplars.clone())?;
+        if let Some(start) = start {
+            let other = examples.assign(start)?;
+            if other.objective > solution.objective {
+                solution = other;
+            }
+        }
         let asked = self.finish == Finish::Exchange;
         if !asked || examples.degree() == 1 && wanted.is_none_or(|k| k == solution.exemplars.len()) {
             return Ok(End { solution, settled: run.converged, exhausted: false, unexplored: false });
         }
-        Climb::new(examples, candidates, wanted).run(solution, alone, trace)
+        Climb::new(examples, candidates, wanted, self.work).run(solution, alone, trace)
     }
 
     /// Passes messages until the choices stay; `done` of `total` iterations have been reported before.
@@ -420,7 +474,7 @@ impl Setting {
             warn(format!(
                 "cap stopped exchanging exemplars after 2^{} multiplications, and better ones may be left; lower \
                  `preference`, or cluster a `subset`",
-                WORK.ilog2()
+                self.work.max(1).ilog2()
             ));
         } else if exchanged && end.solution.sets.len() > MOST_SETS {
             warn(format!(
@@ -452,9 +506,39 @@ impl Setting {
 
 #[cfg(test)]
 mod tests {
+    use compflow_api::Normalize;
+    use compflow_kernels::testing::composers::Plain;
+    use compflow_kernels::testing::planted::Planted;
     use compflow_kernels::testing::watcher::Watcher;
 
     use super::*;
+    use crate::exchange::WORK;
+
+    #[test]
+    fn singletons_that_could_not_be_looked_for_are_said_and_are_no_convergence() {
+        let planted = Planted::new(Plain::Sum, (24, 2, 24), 1, |_| 0.3, 3);
+        let task = planted.task(Normalize::None);
+        let found = |rule, work| {
+            let host = Watcher::new(usize::MAX);
+            let setting = Setting {
+                rule,
+                damping: 0.65,
+                damped: Damped::Responsibilities,
+                max_iter: 200,
+                convergence_iter: 15,
+                fixed_iterations: false,
+                finish: Finish::Move,
+                work,
+            };
+            let found = setting.solve(&task, 100, &Services { host: &host, ..Services::none() }).unwrap();
+            let said = host.warnings().iter().any(|line| line == UNSEARCHED);
+            (found.solution.exemplars.len() == 24, found.converged, said)
+        };
+        assert_eq!(found(Rule::Auto, WORK), (true, true, false));
+        assert_eq!(found(Rule::Auto, 1 << 27), (false, false, true));
+        // Whoever says a price has what it finds.
+        assert!(!found(Rule::MedianPerExample(SHARE), 1 << 27).2);
+    }
 
     #[test]
     fn what_stopped_early_is_said_by_what_it_means_for_the_answer() {
@@ -466,6 +550,7 @@ mod tests {
             convergence_iter: 15,
             fixed_iterations: false,
             finish: Finish::Exchange,
+            work: WORK,
         };
         let lines = |converged, settled, exhausted, sets: usize| {
             let host = Watcher::new(usize::MAX);

@@ -267,7 +267,8 @@ impl<'a> Examples<'a> {
         self.task.space.distance == Distance::Euclidean
     }
 
-    fn scale(&self) -> f64 {
+    /// What a distance of 1 is in the units of products.
+    pub(crate) fn scale(&self) -> f64 {
         if self.rooted() {
             self.points.frame().scale()
         } else {

@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::densities::Densities;
 use crate::ending::{Ending, Judged, LAST, LastPass};
 use crate::mixture::{Mixture, Setting};
-use crate::params::{Assignment, Kind, Params, Residual};
+use crate::params::{Assignment, Kind, Params};
 use crate::statistics::{About, Data, Judge, Pass, SCATTER, STATISTICS, ScatterPass, Statistics, rows_together};
 
 /// Below this many products in a round, starting threads is not worth it.
@@ -247,7 +247,7 @@ impl Cgm {
 
     /// Labels all examples, and says how sure that is.
     fn clustering(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) -> Result<Clustering> {
-        let (dim, k, n) = (data.source.dim(), self.params.k, data.source.len());
+        let (dim, k) = (data.source.dim(), self.params.k);
         let densities = Densities::new(&fit.mixture, dim)?;
         let ending = Ending { densities: &densities, sets: setting.sets, k };
         let (mut labels, mut posteriors, mut memberships) = (Vec::new(), Vec::new(), Vec::new());
@@ -272,7 +272,7 @@ impl Cgm {
         // In the units of the data.
         let log_likelihood = found.sums[0] + setting.examples * dim as f64 * libm::log(data.source.frame.scale());
         let parameters = setting.parameters(&fit.mixture, &fit.found);
-        self.warn(data, fit);
+        self.warn(setting, data, fit);
 
         // Clusters are listed in their order; those of examples that are elsewhere by the first of them, so that the order
         // says what the assignments would.
@@ -305,7 +305,8 @@ impl Cgm {
             scalars: vec![
                 ("log_likelihood".to_owned(), log_likelihood),
                 ("bic".to_owned(), parameters * libm::log(setting.examples.max(1.0)) - 2.0 * log_likelihood),
-                ("outliers".to_owned(), counts[setting.sets.len()] / n as f64),
+                ("miss".to_owned(), setting.miss(&fit.mixture, &fit.found)),
+                ("outliers".to_owned(), counts[setting.sets.len()] / setting.examples),
             ],
             diagnostics: Diagnostics {
                 iterations: fit.trace.len() as u64,
@@ -320,7 +321,7 @@ impl Cgm {
         Ok(clustering)
     }
 
-    fn warn(&self, data: &Data<'_>, fit: &Fit) {
+    fn warn(&self, setting: &Setting<'_>, data: &Data<'_>, fit: &Fit) {
         let services = data.about.services;
         if fit.mixture.diverged > 0 {
             let text = format!("{} diverging steps were taken back and shortened", fit.mixture.diverged);
@@ -342,13 +343,13 @@ impl Cgm {
                  examples",
             );
         }
-        let tau2 = fit.mixture.tau2;
-        if matches!(self.params.residual, Residual::Auto(_)) && tau2 > 4.0 {
+        let miss = setting.miss(&fit.mixture, &fit.found);
+        if miss > 1.0 {
             services.log(
                 Level::Warn,
                 format!(
-                    "unions lie {:.1} standard deviations from where the composer says: is it the right one?",
-                    tau2.sqrt()
+                    "unions lie {miss:.1} times as far from where the composer says as examples lie from their sets: is it the \
+                     right one? `compflow fit-composer` learns one"
                 ),
             );
         }

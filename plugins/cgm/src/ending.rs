@@ -48,6 +48,8 @@ pub(crate) struct Judged {
     pub(crate) members: Vec<f32>,
     /// Σ w log-density.
     log_likelihood: f64,
+    /// Σ w of outliers.
+    outliers: f64,
 }
 
 impl Ending<'_> {
@@ -76,21 +78,26 @@ impl Ending<'_> {
                         set.iter().for_each(|&singleton| member[singleton as usize] += share);
                     }
                     out.members.extend(member.into_iter().map(|share| share.min(1.0) as f32));
-                    out.log_likelihood += about.told.weight(row) * posterior.log_total;
+                    let weight = about.told.weight(row);
+                    out.log_likelihood += weight * posterior.log_total;
+                    out.outliers += if posterior.set < self.sets.len() { 0.0 } else { weight };
                 }
             }
             Ok(out)
         })
     }
 
-    /// What the examples of a batch add up to: the log-likelihood, how many each set has, and outliers; and in place of the
-    /// greatest number of any the least, negated.
+    /// What the examples of a batch add up to: the log-likelihood, how many each set has, and the weight of outliers; and in
+    /// place of the greatest number of any the least, negated.
     pub(crate) fn counted(&self, first: usize, judged: &[Judged]) -> Partial {
         let count = self.sets.len() + 1;
         let (mut sums, mut largest) = (vec![0.0; count + 1], vec![f64::NEG_INFINITY; count]);
         sums[0] = judged.iter().map(|piece| piece.log_likelihood).sum();
+        sums[count] = judged.iter().map(|piece| piece.outliers).sum();
         for (row, &set) in (first..).zip(judged.iter().flat_map(|piece| &piece.sets)) {
-            sums[set + 1] += 1.0;
+            if set < self.sets.len() {
+                sums[set + 1] += 1.0;
+            }
             largest[set] = largest[set].max(-(row as f64));
         }
         Partial { sums, largest, ..Partial::default() }

@@ -63,7 +63,8 @@
 //!
 //! - All sets have one shape. Where unions are much wider than singletons, examples between them are labelled too gladly
 //!   as singletons; a scale for every size was tried, helped on one domain and hurt on the other.
-//! - It improves on the singletons it begins with and does not look for others: where `ckm` misses one, so does `cgm`.
+//! - It improves on the singletons it begins with and does not look for others: where `ckm` misses one in every start, so does
+//!   `cgm`.
 //! - Soft assignments need clusters that are normal: where they are not, the likeliest mixture is not the best labelling,
 //!   however it is found (it is the same from the true labels). So hard ones are the default.
 //! - The likelihood compares mixtures of the same data and composer. It prefers too many singletons where clusters are not

@@ -200,6 +200,26 @@ impl Setting<'_> {
             .collect()
     }
 
+    /// How far unions lie from where the composer says, beside how far examples lie from the mean of their set: plain
+    /// distances, because Σ takes in what a wrong composer leaves over. 0 where there is too little to say so.
+    pub(crate) fn miss(&self, mixture: &Mixture, found: &Statistics) -> f64 {
+        let free = found.total() - found.counts.iter().filter(|count| **count > SOME).count() as f64;
+        let spread = self.within(found).iter().step_by(self.dim() + 1).sum::<f64>() / free;
+        if !(free > 0.0 && spread > 0.0) {
+            return 0.0;
+        }
+        let (mut examples, mut beyond) = (0.0, 0.0);
+        for (at, rest) in self.rests(mixture, &self.means(mixture, found)) {
+            let count = found.counts[at];
+            if self.sets[at].len() > 1 && count > SOME {
+                examples += count;
+                // What the mean of N examples is off by chance does not count.
+                beyond += count * rest.iter().map(|value| value * value).sum::<f64>() / spread - 1.0;
+            }
+        }
+        if examples > 0.0 { (beyond / examples).max(0.0).sqrt() } else { 0.0 }
+    }
+
     /// Moves the singletons.
     fn descend(&self, mixture: &mut Mixture, found: &Statistics, means: &[f64]) -> Result<()> {
         let (mut sets, mut pulls, mut points) = (Sets::default(), Vec::new(), Vec::new());

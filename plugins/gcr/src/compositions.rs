@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use compflow_api::{Distance, Embeddings, Error, Result, Services, Sets, Task};
 use compflow_kernels::counting;
+use compflow_kernels::pairs::squared;
 use compflow_kernels::workers::Workers;
 use pulp::{Arch, NullaryFnOnce};
 
@@ -15,8 +16,6 @@ use crate::threshold::Limit;
 
 /// Compositions in a batch.
 const BATCH: usize = 1024;
-/// Numbers added up at a time.
-const LANES: usize = 8;
 /// Below this many differences, starting threads is not worth it.
 const SHARED: usize = 1 << 25;
 
@@ -203,25 +202,6 @@ impl NullaryFnOnce for AllPairs<'_> {
         }
         squares
     }
-}
-
-/// ‖a-b‖². In f64, since differences of huge vectors overflow in f32 when they are squared.
-#[inline(always)]
-fn squared(a: &[f32], b: &[f32]) -> f64 {
-    let (a_lanes, b_lanes) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let mut rest = 0.0;
-    for (&a, &b) in a_lanes.remainder().iter().zip(b_lanes.remainder()) {
-        let difference = f64::from(a) - f64::from(b);
-        rest += difference * difference;
-    }
-    let mut sums = [0.0; LANES];
-    for (a, b) in a_lanes.zip(b_lanes) {
-        for lane in 0..LANES {
-            let difference = f64::from(a[lane]) - f64::from(b[lane]);
-            sums[lane] += difference * difference;
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 /// Bytes for `k` clusters: the sets, and of every batch at work the copies that composing makes.

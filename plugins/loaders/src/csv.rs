@@ -1,6 +1,6 @@
 //! The loader `csv`: tables of text with something between their cells.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,8 +16,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Selection, Where, check_where};
-use crate::source::{decoded, in_stream, path, rows_per_batch};
-use crate::text_file::{Text, open_text, size};
+use crate::source::{decoded, in_stream, most_at_once, path, rows_of_batch, too_long};
+use crate::text_file::{Text, open_text};
+
+/// Bytes of the first line that show what stands between cells.
+const FIRST: u64 = 1 << 20;
+/// Bytes that an empty cell takes, with its column.
+const CELL: usize = 64;
 
 /// Reads a CSV or TSV file, plain or compressed with gzip or Zstandard.
 ///
@@ -60,13 +65,13 @@ impl Component for Csv {
 }
 
 impl Loader for Csv {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?;
-        let table = self.look(path)?;
+        let table = self.look(path, services)?;
         let selection = Selection::new(&table.schema, request, &self.0.r#where, path)?;
         let (schema, read) = (selection.schema(), selection.read());
-        let rows = rows_per_batch(size(path) / table.rows.max(1));
-        let mut records = table.records(path)?;
+        let rows = rows_of_batch(table.bytes, table.rows, table.longest, services.memory);
+        let mut records = table.records(path, most_at_once(services.memory))?;
         let (fields, empty_text) = (table.schema.project(&read)?, self.0.empty_text);
         let batches =
             std::iter::from_fn(move || batch(&mut records, &fields, &read, rows, empty_text).transpose());
@@ -75,9 +80,9 @@ impl Loader for Csv {
         Ok(batches.into())
     }
 
-    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
         let path = path(request)?;
-        let table = self.look(path)?;
+        let table = self.look(path, services)?;
         Selection::new(&table.schema, request, &self.0.r#where, path)?;
         let rows = Some(table.rows as u64).filter(|_| self.0.r#where.is_empty());
         Description::from_schema(&table.schema, rows, None).map(Some)
@@ -90,12 +95,15 @@ struct Written {
     header: bool,
     schema: Schema,
     rows: usize,
+    /// Bytes of all rows, and of the longest.
+    bytes: u64,
+    longest: usize,
 }
 
 impl Written {
     /// The rows of the file, without a header.
-    fn records(&self, path: &Path) -> Result<Records> {
-        let mut records = Records::new(open_text(path)?, self.delimiter);
+    fn records(&self, path: &Path, most: usize) -> Result<Records> {
+        let mut records = Records::new(open_text(path)?, self.delimiter, most);
         if self.header {
             records.next().map_err(Error::data)?;
         }
@@ -105,16 +113,19 @@ impl Written {
 
 impl Csv {
     /// Reads all of a file, to see what is in it.
-    fn look(&self, path: &Path) -> Result<Written> {
+    fn look(&self, path: &Path, services: &Services<'_>) -> Result<Written> {
         let mut first = Vec::new();
         let unreadable = |text: String| Error::data(format!("{} cannot be read as CSV: {text}", path.display()));
-        open_text(path)?.read_until(b'\n', &mut first).map_err(|error| unreadable(error.to_string()))?;
+        open_text(path)?
+            .take(FIRST)
+            .read_until(b'\n', &mut first)
+            .map_err(|error| unreadable(error.to_string()))?;
         let first = String::from_utf8_lossy(&first);
         if first.trim().is_empty() {
             return Err(unreadable("its first line is empty".to_owned()));
         }
         let delimiter = self.0.delimiter.unwrap_or_else(|| usual_delimiter(&first));
-        let mut records = Records::new(open_text(path)?, delimiter as u8);
+        let mut records = Records::new(open_text(path)?, delimiter as u8, most_at_once(services.memory));
         let first = records.next().map_err(unreadable)?.unwrap_or_default();
         let header = self.0.header.unwrap_or_else(|| first.iter().any(|cell| cell.trim().parse::<f64>().is_err()));
         let names: Vec<String> = match header {
@@ -122,10 +133,13 @@ impl Csv {
             false => (1..=first.len()).map(|number| format!("column_{number}")).collect(),
         };
         let mut kinds = vec![Cells::Empty; names.len()];
-        let mut rows = 0;
+        let (mut rows, mut bytes, mut longest) = (0, 0, 0);
         let mut next = if header { records.next().map_err(unreadable)? } else { Some(first) };
         while let Some(cells) = next {
+            services.check_cancelled()?;
             rows += 1;
+            bytes += records.length as u64;
+            longest = longest.max(records.length);
             kinds.iter_mut().zip(&cells).for_each(|(kind, cell)| *kind = (*kind).max(Cells::of(cell, *kind)));
             next = records.next().map_err(unreadable)?;
         }
@@ -135,6 +149,8 @@ impl Csv {
             header,
             schema: Schema::new(fields.collect::<Vec<Field>>()),
             rows,
+            bytes,
+            longest,
         })
     }
 }
@@ -236,18 +252,22 @@ struct Records {
     line: u64,
     output: Vec<u8>,
     ends: Vec<usize>,
+    /// Bytes that a row may take.
+    most: usize,
+    /// Bytes of the last one.
+    length: usize,
 }
 
 impl Records {
-    fn new(text: Text, delimiter: u8) -> Self {
+    fn new(text: Text, delimiter: u8, most: usize) -> Self {
         let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        Self { text, parser, cells: None, line: 1, output: vec![0; 1 << 12], ends: vec![0; 64] }
+        Self { text, parser, cells: None, line: 1, output: vec![0; 1 << 12], ends: vec![0; 64], most, length: 0 }
     }
 
     /// The cells of the next row; none at the end.
     ///
     /// # Errors
-    /// Naming the line that has another number of cells, or is no text.
+    /// Naming the line that has another number of cells, is no text, or is longer than it may be.
     fn next(&mut self) -> Result<Option<Vec<String>>, String> {
         let (mut written, mut ended) = (0, 0);
         loop {
@@ -259,12 +279,22 @@ impl Records {
             ended += ends;
             match result {
                 csv_core::ReadRecordResult::InputEmpty => {}
-                csv_core::ReadRecordResult::OutputFull => self.output.resize(2 * self.output.len(), 0),
+                csv_core::ReadRecordResult::OutputFull if self.output.len() >= self.most => {
+                    return Err(too_long(format!("line {}", self.line), self.most));
+                }
+                // A cell takes many times more than what stands between it and the next.
+                csv_core::ReadRecordResult::OutputEndsFull if self.ends.len() >= self.most / CELL => {
+                    return Err(too_long(format!("line {}, with {ended} cells,", self.line), self.most));
+                }
+                csv_core::ReadRecordResult::OutputFull => {
+                    self.output.resize((2 * self.output.len()).min(self.most), 0);
+                }
                 csv_core::ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
                 csv_core::ReadRecordResult::End => return Ok(None),
                 csv_core::ReadRecordResult::Record => break,
             }
         }
+        self.length = written + ended;
         let line = std::mem::replace(&mut self.line, self.parser.line());
         let expected = *self.cells.get_or_insert(ended);
         if ended != expected {
@@ -295,7 +325,7 @@ mod tests {
     use arrow_array::types::{Float64Type, Int64Type};
 
     use super::*;
-    use crate::testing::{concat, described, load, refusal};
+    use crate::testing::{concat, described, load, load_with, refusal};
 
     const COLUMNS: [(&str, &str); 3] = [("column:x", "x"), ("truth", "who"), ("id", "n")];
 
@@ -359,6 +389,33 @@ mod tests {
         assert!(who("{}").is_null(1));
         assert_eq!(who(r#"{"empty_text": true}"#).as_string::<i32>().value(1), "");
         assert_eq!(who(r#"{"where": {"n": 3}}"#).as_string::<i32>().value(0), "b");
+    }
+
+    #[test]
+    fn a_row_that_takes_more_than_the_memory_allows_is_refused_with_its_line_and_long_ones_come_in_small_batches()
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let services = Services { memory: 1 << 20, ..Services::none() };
+        let request = |path| LoadRequest { path: Some(path), columns: &[("id", "b")] };
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(
+            &mut gzip,
+            format!("a,b\n1,{}\n2,{}\n", "x".repeat(9), "x".repeat(1 << 18)).as_bytes(),
+        )
+        .unwrap();
+        let path = written(&folder, "");
+        std::fs::write(&path, gzip.finish().unwrap()).unwrap();
+        let refused = |path| load_with::<Csv>("{}", &request(path), &services).unwrap_err().to_string();
+        let text = refused(&path);
+        assert!(text.contains("t.csv cannot be read as CSV: line 3 takes more than 131072 bytes"), "{text}");
+        assert_eq!(load::<Csv>("{}", &request(&path), 1).unwrap()[0].num_rows(), 2);
+        let path = written(&folder, &format!("a,b{}\n", ",".repeat(100_000)));
+        assert!(refused(&path).contains("cells, takes more than 131072 bytes"), "{}", refused(&path));
+        // However rarely long rows come, what is read at once stays small.
+        let rows = (0..200).map(|row| format!("{row},{}\n", "x".repeat(if row > 190 { 60_000 } else { 1 })));
+        let path = written(&folder, &format!("a,b\n{}", rows.collect::<String>()));
+        let batches = load_with::<Csv>("{}", &request(&path), &services).unwrap();
+        assert!(batches.iter().all(|batch| batch.num_rows() <= 2) && batches.len() >= 100);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The loader `json`: an object per line.
 
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use arrow_array::RecordBatchIterator;
@@ -12,8 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::select::{Selection, Where, check_where};
-use crate::source::{decode, decoded, path, rows_per_batch};
-use crate::text_file::{Text, open_text, size};
+use crate::source::{decode, decoded, most_at_once, path, rows_of_batch};
+use crate::text_file::{Measured, Text, open_text};
+
+/// How many times as much memory a value takes as its text: `1,` is two bytes.
+const VALUE: usize = 4;
+/// Letters of an error that may quote all of a file.
+const MOST_LETTERS: usize = 500;
 
 /// Reads JSON lines, an object for every example, plain or compressed with gzip or Zstandard; or one list of such objects.
 ///
@@ -43,14 +48,14 @@ impl Component for Json {
 }
 
 impl Loader for Json {
-    fn load(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Stream> {
+    fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?;
-        let (schema, rows) = look(path)?;
+        let Found { schema, batch, .. } = look(path, services)?;
         let selection = Selection::new(&schema, request, &self.0.r#where, path)?;
         let emitted = selection.schema();
-        let (text, is_list) = begun(path)?;
+        let Begun { text, is_list, .. } = begun(path)?;
         let reader = ReaderBuilder::new(schema.project(&selection.read())?.into())
-            .with_batch_size(rows_per_batch(size(path) / rows.max(1)))
+            .with_batch_size(batch)
             .with_coerce_primitive(true)
             .with_flatten(is_list)
             .build(text)?;
@@ -59,46 +64,69 @@ impl Loader for Json {
         Ok(batches.into())
     }
 
-    fn describe(&self, request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
+    fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
         let path = path(request)?;
-        let (schema, rows) = look(path)?;
+        let Found { schema, rows, .. } = look(path, services)?;
         Selection::new(&schema, request, &self.0.r#where, path)?;
         let rows = Some(rows as u64).filter(|_| self.0.r#where.is_empty());
         Description::from_schema(&schema, rows, None).map(Some)
     }
 }
 
-/// The text of a file, and whether it is one list.
-fn begun(path: &Path) -> Result<(Text, bool)> {
+/// The text of a file from its first object on, and whether it is one list.
+struct Begun {
+    text: Text,
+    is_list: bool,
+    /// The line on which it begins.
+    line: u64,
+}
+
+fn begun(path: &Path) -> Result<Begun> {
     let mut text = open_text(path)?;
-    let mut before = Vec::new();
+    let mut line = 1;
     loop {
-        let mut byte = [0];
-        if text.read(&mut byte)? == 0 {
-            return Ok((Box::new(Cursor::new(before)), false));
+        let filled = text.fill_buf()?;
+        let blank = filled.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        line += filled[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
+        if let (None, false) = (filled.get(blank), filled.is_empty()) {
+            text.consume(blank);
+            continue;
         }
-        before.push(byte[0]);
-        if !byte[0].is_ascii_whitespace() {
-            let is_list = byte[0] == b'[';
-            return Ok((Box::new(BufReader::new(Cursor::new(before).chain(text))), is_list));
-        }
+        let is_list = filled.get(blank) == Some(&b'[');
+        text.consume(blank);
+        return Ok(Begun { text, is_list, line });
     }
 }
 
-/// What the columns hold, and how many rows there are.
-fn look(path: &Path) -> Result<(Schema, usize)> {
-    let (text, is_list) = begun(path)?;
-    let found = decode(|| if is_list { look_into_list(text) } else { infer_json_schema(text, None) });
-    found.map_err(|text| {
-        let text = format!("{} cannot be read as JSON: {text}", path.display());
+/// What the columns hold, how many rows there are, and how many of them make a batch.
+struct Found {
+    schema: Schema,
+    rows: usize,
+    batch: usize,
+}
+
+fn look(path: &Path, services: &Services<'_>) -> Result<Found> {
+    let Begun { text, is_list, line } = begun(path)?;
+    let mut text = Measured::new(text, line, is_list, most_at_once(services.memory) / VALUE, services);
+    let found = decode(|| if is_list { look_into_list(&mut text) } else { infer_json_schema(&mut text, None) });
+    services.check_cancelled()?;
+    let (schema, rows) = found.map_err(|text| {
+        let cut = text
+            .char_indices()
+            .nth(MOST_LETTERS)
+            .map_or_else(|| text.clone(), |(at, _)| format!("{}…", &text[..at]));
+        let text = format!("{} cannot be read as JSON: {cut}", path.display());
         Error::data(text)
             .help("it must be an object on every line, such as {\"embedding\": [0.1, 0.2], \"labels\": [3]}")
-    })
+    })?;
+    // A list has no lines to measure.
+    let longest = if is_list { 0 } else { text.longest };
+    Ok(Found { schema, rows, batch: rows_of_batch(text.bytes, rows, longest, services.memory) })
 }
 
 fn look_into_list(text: impl BufRead) -> Result<(Schema, usize), ArrowError> {
     let rows: Vec<serde_json::Value> =
-        serde_json::from_reader(text).map_err(|error| ArrowError::JsonError(error.to_string()))?;
+        serde_json::from_reader(BufReader::new(text)).map_err(|error| ArrowError::JsonError(error.to_string()))?;
     let schema = infer_json_schema_from_iterator(rows.iter().map(Ok::<_, ArrowError>))?;
     Ok((schema, rows.len()))
 }
@@ -109,7 +137,7 @@ mod tests {
     use arrow_array::types::{Float64Type, Int64Type};
 
     use super::*;
-    use crate::testing::{concat, described, load, refusal};
+    use crate::testing::{concat, described, load, load_with, refusal};
 
     const LINES: &str = r#"{"e": [1, 2.5], "who": ["a", "b"], "fold": 0}
 {"who": [], "e": [3, 4], "fold": 1}
@@ -133,6 +161,23 @@ mod tests {
             assert_eq!(one.num_rows(), 1);
             let described = described::<Json>("{}", &request).unwrap();
             assert_eq!((described.rows, described.names().unwrap().len()), (Some(2), 3));
+        }
+    }
+
+    #[test]
+    fn a_line_or_a_list_that_takes_more_than_the_memory_allows_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let services = Services { memory: 1 << 20, ..Services::none() };
+        let request = LoadRequest { path: Some(&path), columns: &[("embedding", "e")] };
+        let long = format!("{{\"e\": [1{}]}}", ", 1".repeat(1 << 17));
+        for (text, what) in
+            [(format!("\n\n{{\"e\": [1]}}\n{long}\n"), "line 4"), (format!("[{long}]"), "a list of objects")]
+        {
+            std::fs::write(&path, &text).unwrap();
+            let refused = load_with::<Json>("{}", &request, &services).unwrap_err().to_string();
+            assert!(refused.contains(&format!("{what} takes more than 32768 bytes")), "{refused}");
+            assert!(load::<Json>("{}", &request, 1).is_ok());
         }
     }
 

@@ -212,12 +212,15 @@ impl Parts for RowGroups {
         let (emitted, tested) = (self.selection.emitted(), self.selection.tested());
         let (group, skipped, taken) = self.groups[part];
         let read: Vec<usize> = emitted.iter().chain(&tested).copied().collect();
-        decode(|| claims::parquet::check_lists(&file, &self.metadata, group, &read, self.memory))
-            .map_err(|text| damaged(&path, text))?;
+        let at_once = decode(|| {
+            claims::parquet::check_lists(&file, &self.metadata, group, &read, self.memory)?;
+            claims::parquet::rows_at_once(&file, &self.metadata, group, &read, self.memory)
+        });
+        let at_once = at_once.map_err(|text| damaged(&path, text))?;
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_row_groups(vec![group])
             .with_row_selection(vec![RowSelector::skip(skipped), RowSelector::select(taken)].into())
-            .with_batch_size(self.batch_rows)
+            .with_batch_size(self.batch_rows.min(at_once))
             .with_projection(roots(&emitted));
         if !tested.is_empty() {
             let (selection, mask) = (self.selection.clone(), roots(&tested));

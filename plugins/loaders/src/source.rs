@@ -122,6 +122,25 @@ pub(crate) fn dim(schema: &Schema, request: &LoadRequest<'_>) -> Option<usize> {
     }
 }
 
+/// Bytes that one record of text, or one value, may take: parsed and in a batch it is there several times.
+pub(crate) fn most_at_once(memory: u64) -> usize {
+    usize::try_from(memory / 8).unwrap_or(usize::MAX).max(1 << 16)
+}
+
+/// What would do about a record that takes more than [`most_at_once`].
+pub(crate) fn too_long(what: impl Display, most: usize) -> String {
+    format!(
+        "{what} takes more than {most} bytes, which is what may be used for one; if it is meant to be so long, allow more \
+         with --memory"
+    )
+}
+
+/// How many rows make a batch, if so many bytes are in so many rows, and so many at most in one.
+pub(crate) fn rows_of_batch(bytes: u64, rows: usize, longest: usize, memory: u64) -> usize {
+    let average = usize::try_from(bytes / rows.max(1) as u64).unwrap_or(usize::MAX);
+    rows_per_batch(average).min(most_at_once(memory) / longest.max(1)).max(1)
+}
+
 /// How many rows of this size make a batch.
 pub(crate) fn rows_per_batch(bytes_per_row: usize) -> usize {
     (BATCH_BYTES / bytes_per_row.max(1)).clamp(1, 1 << 16)

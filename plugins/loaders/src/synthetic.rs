@@ -13,6 +13,7 @@ use compflow_api::{
     Batches, Code, Component, Composer, Description, Embeddings, Error, ForeignComposer, LoadRequest, Loader,
     Result, Services, Sets, Stream, compose_sets,
 };
+use compflow_kernels::counting;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -102,9 +103,9 @@ impl Component for Synthetic {
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         let Params { n, dim, k, degree, .. } = params;
-        let sets = count_sets(k, degree, n).ok_or_else(|| {
+        let sets = counting::sets(k, 1..=degree).filter(|sets| *sets <= n as u128).ok_or_else(|| {
             Error::parameter("n", format!("= {n} examples are too few for the sets of up to {degree} of {k}"))
-        })?;
+        })? as usize;
         // The centres, the prototypes, and the set of every row.
         let floats = (sets + k).saturating_mul(dim).saturating_add(n);
         services.require_memory(4 * floats as u64, "lower `n`, `k`, `degree` or `dim`")?;
@@ -202,19 +203,6 @@ impl Synthetic {
 /// What embeddings hold.
 fn number() -> FieldRef {
     Field::new_list_field(DataType::Float32, false).into()
-}
-
-/// How many sets of 1 to `degree` of `k` there are; none if more than `limit`.
-fn count_sets(k: usize, degree: usize, limit: usize) -> Option<usize> {
-    let (mut of_size, mut all) = (1_u128, 0_u128);
-    for size in 1..=degree.min(k) {
-        of_size = of_size * (k - size + 1) as u128 / size as u128;
-        all += of_size;
-        if all > limit as u128 {
-            return None;
-        }
-    }
-    Some(all as usize)
 }
 
 /// What is random in a trial.

@@ -1,13 +1,12 @@
 //! Files of text, plain or compressed as a whole.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use compflow_api::{Error, Result};
+use compflow_api::{Error, Result, Services};
 use flate2::read::MultiGzDecoder;
 
-use crate::source::open;
+use crate::source::{open, too_long};
 
 /// What a file begins with that gzip has compressed.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -46,11 +45,59 @@ fn begun<R: Read>(mut from: R, count: usize) -> std::io::Result<(Cursor<Vec<u8>>
     Ok((Cursor::new(start), from))
 }
 
-/// The size of a file, as far as that tells how many rows make a batch.
-pub(crate) fn size(path: &Path) -> usize {
-    File::open(path)
-        .and_then(|file| file.metadata())
-        .map_or(0, |about| usize::try_from(about.len()).unwrap_or(usize::MAX))
+/// A text that is read once to see what is in it: counts its bytes, and refuses lines that are too long.
+pub(crate) struct Measured<'a> {
+    text: Text,
+    services: &'a Services<'a>,
+    /// Bytes that a line may take; or all of them, if they are one.
+    most: usize,
+    is_one: bool,
+    /// The line that is being read, from 1, and how much of it was.
+    line: u64,
+    length: usize,
+    /// Bytes of all, and of the longest line.
+    pub(crate) bytes: u64,
+    pub(crate) longest: usize,
+}
+
+impl<'a> Measured<'a> {
+    pub(crate) fn new(text: Text, line: u64, is_one: bool, most: usize, services: &'a Services<'a>) -> Self {
+        Self { text, services, most, is_one, line, length: 0, bytes: 0, longest: 0 }
+    }
+}
+
+impl Read for Measured<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Measured<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.services.check_cancelled().map_err(|error| std::io::Error::other(error.to_string()))?;
+        if self.length > self.most {
+            let what = if self.is_one { "a list of objects".to_owned() } else { format!("line {}", self.line) };
+            return Err(std::io::Error::other(too_long(what, self.most)));
+        }
+        self.text.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        // What was filled is there, without being read again.
+        let taken = self.text.fill_buf().map_or(&[][..], |filled| &filled[..count.min(filled.len())]);
+        self.bytes += taken.len() as u64;
+        let mut pieces = taken.split(|byte| *byte == b'\n' && !self.is_one);
+        self.length += pieces.next().map_or(0, <[u8]>::len);
+        self.longest = self.longest.max(self.length);
+        for piece in pieces {
+            self.line += 1;
+            self.length = piece.len();
+            self.longest = self.longest.max(self.length);
+        }
+        self.text.consume(count);
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@
 //! in one pass more if there are means to be taken, and everything is summed up in f64.
 
 use compflow_api::{Embeddings, Error, Evaluation, Result, Services, Sets};
+use compflow_kernels::pairs::squared;
 use rustc_hash::FxHashMap;
 
 use crate::contingency::Distinct;
-
-/// Numbers added up at a time.
-const LANES: usize = 8;
 
 /// The clusters of all examples.
 pub(crate) struct Clusters {
@@ -122,21 +120,6 @@ fn given(evaluation: &Evaluation<'_>, sets: &[&[u32]], dim: usize) -> Option<Vec
         centres.extend(known.get(set)?.iter().map(|&value| f64::from(value)));
     }
     Some(centres)
-}
-
-/// ‖centre - point‖², in f64, in the same order on all processors.
-fn squared(centre: &[f64], point: &[f32]) -> f64 {
-    let (centres, points) = (centre.chunks_exact(LANES), point.chunks_exact(LANES));
-    let rest = centres.remainder().iter().zip(points.remainder());
-    let rest: f64 = rest.map(|(&centre, &value)| (centre - f64::from(value)).powi(2)).sum();
-    let mut sums = [0.0; LANES];
-    for (centre, point) in centres.zip(points) {
-        for lane in 0..LANES {
-            let difference = centre[lane] - f64::from(point[lane]);
-            sums[lane] += difference * difference;
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

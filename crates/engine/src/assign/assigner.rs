@@ -53,6 +53,8 @@ pub struct Assigner {
     way: Way,
     /// Examples beyond this distance are left unassigned.
     limit: Option<f64>,
+    /// What the user calls the singletons, by their numbers.
+    names: Option<Vec<String>>,
 }
 
 /// What decides.
@@ -98,7 +100,10 @@ impl Assigner {
             return Err(Error::request("runs.parquet has examples of no dimensions; run the pipeline again"));
         }
         let found = results.cell_tables(&cell.data, cell.trial, &cell.clusterer, dim)?;
-        Self::new(&Recorded { results, run }, cell, &found, (n, dim), options)
+        let mut assigner = Self::new(&Recorded { results, run }, cell, &found, (n, dim), options)?;
+        let count = assigner.sets.values().iter().max().map_or(0, |last| *last as usize + 1);
+        assigner.names = results.cell_names(&cell.data, cell.trial, &cell.clusterer, count)?;
+        Ok(assigner)
     }
 
     /// From what a cell of so many examples of so many dimensions has found, and what that was made from.
@@ -155,7 +160,17 @@ impl Assigner {
             origin.log(Level::Warn, &cell.about(), &text);
         }
         let Candidates { sets, points, basis } = candidates;
-        Ok(Self { cell: cell.clone(), space, dim, sets, points, basis, way, limit })
+        Ok(Self { cell: cell.clone(), space, dim, sets, points, basis, way, limit, names: None })
+    }
+
+    /// With what the user calls the singletons, by their numbers.
+    pub(crate) fn named(self, names: Option<Vec<String>>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// What the user calls the singletons, by their numbers.
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
     }
 
     /// The cell.
@@ -266,6 +281,17 @@ impl<'a> Assigned<'a> {
     /// The set of an example; empty if it belongs to nothing.
     pub fn set(&self, example: usize) -> &'a [u32] {
         self.named(self.choices[example].set).unwrap_or_default()
+    }
+
+    /// Whether singletons have names.
+    pub(super) fn are_named(&self) -> bool {
+        self.assigner.names.is_some()
+    }
+
+    /// What the user calls the members of an example's set, if there are names.
+    pub(super) fn names(&self, example: usize) -> Option<impl Iterator<Item = &'a str>> {
+        let names = self.assigner.names()?;
+        Some(self.set(example).iter().filter_map(|at| names.get(*at as usize)).map(String::as_str))
     }
 
     /// The set that would have been next; for an example that belongs to nothing the one that it would have had.

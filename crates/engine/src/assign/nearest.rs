@@ -5,6 +5,7 @@
 
 use compflow_api::{Distance, Space};
 use compflow_kernels::frame::{totals, unit};
+use compflow_kernels::pairs::squared;
 use compflow_kernels::products::{Fill, LANES, Rows, Vectors};
 use pulp::Arch;
 
@@ -43,12 +44,13 @@ impl Nearest {
         let stride = self.vectors.len() * LANES;
         let mut similarities = vec![0.0; AT_ONCE * stride];
         let (mut prepared, mut norms) = (Vec::with_capacity(AT_ONCE * self.dim), Vec::with_capacity(AT_ONCE));
+        let origin = vec![0.0f32; self.dim];
         for chunk in examples.chunks(AT_ONCE * self.dim) {
             prepared.clear();
             prepare(chunk, &self.mean, self.scale, &mut prepared);
             norms.clear();
             // Only that no distance falls below 0 hangs on them, as all of an example's have the same.
-            norms.extend(prepared.chunks_exact(self.dim).map(|row| squared(row, row, |value, _| value) as f32));
+            norms.extend(prepared.chunks_exact(self.dim).map(|row| squared(row, &origin) as f32));
             let rows = Rows { values: &prepared, norms: &norms, dim: self.dim, rooted: false };
             Arch::new().dispatch(Fill { rows, vectors: &self.vectors, out: &mut similarities, stride });
             for (example, row) in chunk.chunks_exact(self.dim).zip(similarities.chunks_exact(stride)) {
@@ -85,27 +87,11 @@ fn prepare(rows: &[f32], mean: &[f32], scale: f32, out: &mut Vec<f32>) {
 
 /// [`Space::distance`], with sums that do not wait for one another.
 fn far(a: &[f32], b: &[f32], distance: Distance) -> f64 {
-    let squared = squared(a, b, |a, b| a - b);
+    let squared = squared(a, b);
     match distance {
         Distance::SqEuclidean => squared,
         Distance::Euclidean => squared.sqrt(),
     }
-}
-
-/// Σ f(a, b)².
-#[inline(always)]
-fn squared(a: &[f32], b: &[f32], f: impl Fn(f64, f64) -> f64) -> f64 {
-    const SUMS: usize = 8;
-    let mut sums = [0.0; SUMS];
-    let (whole, rest) = a.as_chunks::<SUMS>();
-    let (other, other_rest) = b.as_chunks::<SUMS>();
-    for (a, b) in whole.iter().zip(other) {
-        for ((sum, &a), &b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += f(f64::from(a), f64::from(b)).powi(2);
-        }
-    }
-    let rest: f64 = rest.iter().zip(other_rest).map(|(&a, &b)| f(f64::from(a), f64::from(b)).powi(2)).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 /// Where the largest value is and the second largest; of equal ones the first.

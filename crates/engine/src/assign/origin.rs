@@ -84,7 +84,11 @@ impl Origin for Recorded<'_, '_> {
     fn examples(&self, cell: &Cell) -> Result<Examples> {
         let Cell { data, trial, .. } = cell;
         let about = format!("{} needs the data it was computed from", cell.about());
-        let dataset = self.run.data(data).map_err(|error| error.context(about))?;
+        let dataset = self.run.data(data).map_err(|error| {
+            let help = "put the data back as it was, or take a method that has centroids or densities, such as `ckm` or `cgm`, \
+                        which need no data";
+            error.context(about).help(help)
+        })?;
         let dim = dataset.dim;
         let found = dataset.trials.into_iter().find(|found| found.number == *trial);
         let found = found.ok_or_else(|| Error::data(format!("data `{data}` has no trial {trial} any more")))?;

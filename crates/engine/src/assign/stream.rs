@@ -73,7 +73,8 @@ pub fn assign_files(
     out: &Path,
     threads: usize,
 ) -> Result<Tally> {
-    if let Some(name) = data.columns.iter().find(|name| COLUMNS.contains(&name.as_str())) {
+    let taken = |name: &str| COLUMNS.contains(&name) || name == "names" && assigner.names().is_some();
+    if let Some(name) = data.columns.iter().find(|name| taken(name)) {
         return Err(Error::request(format!(
             "the column `{name}` cannot be copied: the table has one of that name"
         )));
@@ -206,13 +207,19 @@ impl<'a> Work<'a, '_> {
 
     /// Reads the batches of all files and hands on what becomes of them, until one cannot be read or nobody takes them.
     fn read(&self, workers: &Workers, sender: &SyncSender<Result<Assigned>>) -> Result<()> {
-        let (mut first, mut pieces) = (0, Vec::new());
+        let (mut first, mut pieces, mut nothing) = (0, Vec::new(), None);
         for file in &self.source.files {
             let file = file.as_deref();
             let mut first_of_file = 0;
-            for batch in self.source.load(file, self.run.factory(), self.threads)? {
+            let batches = self.source.load(file, self.run.factory(), self.threads)?;
+            // What has no rows may be of any type: only the table of nothing at all has its columns.
+            nothing = nothing.or_else(|| batches.empty().ok().map(|batch| (batch, file)));
+            for batch in batches {
                 let batch = batch.map_err(|error| named(file, error))?;
                 let rows = batch.num_rows();
+                if rows == 0 {
+                    continue;
+                }
                 pieces.push(Piece { batch, file, first_of_file, first });
                 first_of_file += rows;
                 first += rows as u64;
@@ -220,6 +227,9 @@ impl<'a> Work<'a, '_> {
                     self.assign_all(std::mem::take(&mut pieces), workers, sender)?;
                 }
             }
+        }
+        if let (0, Some((batch, file))) = (first, nothing) {
+            pieces.push(Piece { batch, file, first_of_file: 0, first });
         }
         self.assign_all(pieces, workers, sender)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
@@ -66,6 +67,7 @@ pub(crate) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -
     let mut all = columns;
     let mut push = |name: &str, array: ArrayRef| all.push((name.to_owned(), array));
     push("clusters", sets((0..count).map(|at| Some(assigned.set(at))))?);
+    names(assigned).into_iter().for_each(|names| push("names", names));
     push("distance", numbers(|choice| choice.distance));
     push("runner_up", sets((0..count).map(|at| assigned.runner_up(at)))?);
     push("runner_up_distance", numbers(|choice| choice.runner_up_distance));
@@ -76,6 +78,19 @@ pub(crate) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -
         all.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), name != "clusters")).collect();
     let arrays = all.into_iter().map(|(_, array)| array).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| Error::data(error.to_string()))
+}
+
+/// The names of the examples' sets, if there are any.
+fn names(assigned: &Assigned<'_>) -> Option<ArrayRef> {
+    if !assigned.are_named() {
+        return None;
+    }
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for at in 0..assigned.len() {
+        assigned.names(at).into_iter().flatten().for_each(|name| lists.values().append_value(name));
+        lists.append(true);
+    }
+    Some(Arc::new(lists.finish()))
 }
 
 /// A column of sets, null where there is none.
@@ -108,7 +123,7 @@ pub(crate) fn write(file: &mut Output<'_>, parts: impl Iterator<Item = Result<Re
         None => return Err(Error::fault(Cause::Empty, "there are no rows")),
     };
     // Few sets stand for many examples; of numbers hardly two are equal.
-    let few = ["clusters", "runner_up"].map(|name| ColumnPath::from(format!("{name}.list.item")));
+    let few = ["clusters", "names", "runner_up"].map(|name| ColumnPath::from(format!("{name}.list.item")));
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_compression(Compression::SNAPPY)

@@ -12,7 +12,9 @@ use super::dataset::{Dataset, Ids, Trial, content_key, dataset_key, truth_key};
 use super::label_sets::{Labels, Values, wrong_kind};
 use super::seeds::{SeedRows, Seeds};
 use super::segments::{require_apart, segments};
-use super::values::{FURTHER, Width, append_further, list_parts, numbers_of, trial_numbers, weights_of};
+use super::values::{
+    FURTHER, Width, append_further, list_parts, numbers_of, text_bytes, trial_numbers, weights_of,
+};
 use crate::cancel::Cancel;
 use crate::causes::Cause;
 use crate::error::{Error, Result};
@@ -50,6 +52,8 @@ pub(crate) struct Builder {
     keep: Keep,
     /// Bytes that the embeddings may take.
     memory: u64,
+    /// Bytes that texts have taken so far.
+    texts: u64,
 }
 
 /// What has been read of one trial.
@@ -97,9 +101,14 @@ impl Pieces {
 }
 
 impl Builder {
-    /// A builder of data whose embeddings may take this much memory.
+    /// A builder of data whose embeddings, and whose texts, may take this much memory.
     pub(crate) fn new(keep: Keep, memory: u64) -> Self {
         Self { keep, memory, ..Self::default() }
+    }
+
+    /// How many rows were read.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
     }
 
     /// Reads a file's batches to the end.
@@ -129,6 +138,18 @@ impl Builder {
         columns.sort();
         if *self.columns.get_or_insert_with(|| columns.clone()) != columns {
             return Err(Error::fault(Cause::Unequal, "has other columns than the files before it"));
+        }
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            self.texts = self.texts.saturating_add(text_bytes(column));
+            if self.texts > self.memory {
+                let (column, budget) = (field.name().trim_start_matches(FURTHER), human_bytes(self.memory));
+                let text = format!(
+                    "row {}: the texts up to this one take more than the memory budget of {budget}",
+                    first_row + batch.num_rows() - 1
+                );
+                let help = format!("see --memory, or look at what is in the column `{column}`");
+                return Err(Error::fault(Cause::Memory, text).help(help));
+            }
         }
         let numbers = match batch.column_by_name("trial") {
             None => vec![0; batch.num_rows()],

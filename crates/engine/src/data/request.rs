@@ -279,6 +279,9 @@ fn part<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
     column.ok_or_else(|| Error::data(format!("the loader returned no column `{name}`")))
 }
 
+/// What would do in the place of `0,5`.
+const DECIMAL_COMMAS: &str = "decimal commas are not read: write the file with points, as in 0.5";
+
 /// The numbers of a dimension.
 fn numbers(column: &ArrayRef, name: &str, first_row: usize) -> Result<Float32Array> {
     let kind = column.data_type();
@@ -288,7 +291,10 @@ fn numbers(column: &ArrayRef, name: &str, first_row: usize) -> Result<Float32Arr
         if let Some(row) = wrong {
             let found = if texts.is_null(row) { "nothing" } else { texts.value(row) };
             let text = format!("row {}: `{found}` in the column `{name}` is no number", first_row + row);
-            return Err(faulty(text));
+            return Err(match found.trim().replacen(',', ".", 1).parse::<f32>() {
+                Ok(_) => Error::fault(Cause::Embedding, text).help(DECIMAL_COMMAS),
+                Err(_) => faulty(text),
+            });
         }
     } else if !(kind.is_numeric() || *kind == DataType::Boolean) {
         let text = format!(
@@ -401,6 +407,20 @@ impl UnifiedBatches {
     pub(crate) fn new(batches: BatchReader, request: Request) -> Self {
         Self { batches, request, row: 0 }
     }
+
+    /// The type of a column that the loader hands on, known before anything is read.
+    pub(crate) fn kind(&self, column: &str) -> Option<DataType> {
+        let schema = self.batches.schema();
+        schema.column_with_name(column).map(|(_, field)| field.data_type().clone())
+    }
+
+    /// A batch of no rows, with the columns of the others.
+    ///
+    /// # Errors
+    /// If columns are of the wrong kind.
+    pub(crate) fn empty(&self) -> Result<RecordBatch> {
+        self.request.unify(RecordBatch::new_empty(self.batches.schema().clone()), 0)
+    }
 }
 
 impl Iterator for UnifiedBatches {
@@ -485,6 +505,8 @@ mod tests {
             |column: ArrayRef| request.unify(batch(vec![("column:a", column)]), 10).unwrap_err().to_string();
         let texts = StringArray::from(vec!["1.5", "N/A"]);
         assert!(refused(Arc::new(texts)).starts_with("row 11: `N/A` in the column `a` is no number; "));
+        let commas = refused(Arc::new(StringArray::from(vec!["0,5"])));
+        assert!(commas.starts_with("row 10: `0,5` in the column `a` is no number; decimal commas"), "{commas}");
         let nulls = Float64Array::from(vec![Some(1.0), None]);
         assert!(refused(Arc::new(nulls)).starts_with("row 11: the embedding is null in the column `a`; "));
     }

@@ -1,6 +1,6 @@
 //! Looking into data files before there is a pipeline: what columns they have, and some of their rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -13,6 +13,7 @@ use super::request::{Request, UnifiedBatches};
 use super::values::{FURTHER, is_text};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::machine::memory_budget;
 use crate::observer::Observer;
 use crate::pipeline::Named;
 use crate::plugin::Registry;
@@ -115,9 +116,9 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Paths in parameters are relative to `folder`.
+    /// Paths in parameters are relative to `folder`. What is read may take as much memory as a run may if nobody says how much.
     pub fn new(registry: &Registry, folder: &Path, observer: &Arc<dyn Observer>, cancel: &Cancel) -> Self {
-        Self { factory: Factory::new(registry, folder, observer, cancel, u64::MAX) }
+        Self { factory: Factory::new(registry, folder, observer, cancel, memory_budget()) }
     }
 
     /// The columns of a file, without reading its rows.
@@ -145,12 +146,18 @@ impl Survey {
         Ok(Described { rows: described.rows, columns })
     }
 
-    /// Reads the first rows, checks every value, and keeps the embeddings if they are asked for. `columns` are the name that
-    /// the engine has for a column and the name in the file.
+    /// Reads the first rows of files that are like the source, checks every value, and keeps the embeddings if they are asked
+    /// for. `columns` are the name that the engine has for a column and the name in the file.
     ///
     /// # Errors
     /// Naming the row that is wrong.
-    pub fn read(&self, source: Source<'_>, columns: &[(&str, Named)], rows: usize) -> Result<Dataset> {
+    pub fn read(
+        &self,
+        source: Source<'_>,
+        files: &[PathBuf],
+        columns: &[(&str, Named)],
+        rows: usize,
+    ) -> Result<Dataset> {
         let keep = if columns.iter().any(|(name, _)| *name == "embedding") { Keep::Matrix } else { Keep::Nothing };
         let columns: Vec<(String, Named)> =
             columns.iter().map(|(name, named)| ((*name).to_owned(), named.clone())).collect();
@@ -158,10 +165,20 @@ impl Survey {
             let loader = self.loader(source)?;
             Ok(describe(&loader, Some(source.path), source.loader, source.about, &self.factory)?.names()?)
         })?;
-        let batches = UnifiedBatches::new(self.load(source, &request)?, request);
-        let mut builder = Builder::new(keep, u64::MAX);
-        let read = builder.read(first_rows(batches, rows), &self.factory.cancel);
-        read.and_then(|()| builder.finish()).map_err(|error| error.context(source.about))
+        let mut builder = Builder::new(keep, self.factory.memory);
+        for path in files {
+            let about = path.display().to_string();
+            let about = if files.len() == 1 { source.about } else { about.as_str() };
+            let left = rows - builder.rows();
+            if left == 0 {
+                break;
+            }
+            let batches = self.load(Source { path, about, ..source }, &request)?;
+            let batches = UnifiedBatches::new(batches, request.clone());
+            let read = builder.read(first_rows(batches, left), &self.factory.cancel);
+            read.map_err(|error| error.context(about))?;
+        }
+        builder.finish().map_err(|error| error.context(source.about))
     }
 
     /// Opens a file for some columns.
@@ -170,9 +187,10 @@ impl Survey {
         let columns = request.asked();
         let request = LoadRequest { path: Some(source.path), columns: &columns };
         let host = ComponentHost::new(&self.factory, source.about);
-        let stream = loader.load(&request, &Services { host: &host, ..Services::none() });
+        let stream =
+            loader.load(&request, &Services { host: &host, memory: self.factory.memory, ..Services::none() });
         let stream = stream.map_err(|error| missing_column(error, &columns, source.about, |_| None))?;
-        Ok(stream.into_batches(u64::MAX)?)
+        Ok(stream.into_batches(self.factory.memory)?)
     }
 
     fn loader(&self, source: Source<'_>) -> Result<ForeignLoader> {
@@ -195,7 +213,7 @@ pub(crate) fn describe(
     factory: &Factory,
 ) -> Result<Description> {
     let host = ComponentHost::new(factory, about);
-    let services = Services { host: &host, ..Services::none() };
+    let services = Services { host: &host, memory: factory.memory, ..Services::none() };
     let described = loader.describe(&LoadRequest { path: file, columns: &[] }, &services)?;
     described.ok_or_else(|| {
         let text = format!("the loader `{name}` does not say which columns there are: name them one by one");

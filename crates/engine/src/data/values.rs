@@ -228,6 +228,28 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
     }
 }
 
+/// How many bytes the texts of a column, or of its lists, take once each has its own.
+pub(super) fn text_bytes(column: &ArrayRef) -> u64 {
+    let sum = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length as u64).sum();
+    match column.data_type() {
+        DataType::Utf8 => sum(&mut column.as_string::<i32>().iter().flatten().map(str::len)),
+        DataType::LargeUtf8 => sum(&mut column.as_string::<i64>().iter().flatten().map(str::len)),
+        DataType::Utf8View => sum(&mut column.as_string_view().iter().flatten().map(str::len)),
+        DataType::Dictionary(_, values) if is_text(values) => {
+            let dictionary = column.as_any_dictionary();
+            let values = dictionary.values();
+            let lengths: Vec<u64> = (0..values.len()).map(|at| text_bytes(&values.slice(at, 1))).collect();
+            let keys = dictionary.normalized_keys();
+            let used = (0..column.len()).filter(|row| column.is_valid(*row));
+            used.filter_map(|row| lengths.get(keys[row])).sum()
+        }
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+            list_parts(column).map_or(0, |(values, _)| text_bytes(&values))
+        }
+        _ => 0,
+    }
+}
+
 /// Texts, however they are kept.
 pub(super) fn strings(column: &ArrayRef) -> Result<StringArray> {
     Ok(convert(column, &DataType::Utf8)?.as_string().clone())
@@ -236,4 +258,38 @@ pub(super) fn strings(column: &ArrayRef) -> Result<StringArray> {
 /// What is wrong with an embedding.
 pub(super) fn faulty(text: String) -> Error {
     Error::fault(Cause::Embedding, text).help("leave such examples out, or compute their embeddings again")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, ListArray, StringArray, StringViewArray};
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::Field;
+
+    use super::*;
+
+    #[test]
+    fn texts_count_as_often_as_there_are_rows_however_they_are_kept() {
+        let texts = StringArray::from(vec![Some("ab"), None, Some("cde")]);
+        let lists = ListArray::new(
+            Arc::new(Field::new_list_field(DataType::Utf8, true)),
+            OffsetBuffer::from_lengths([1, 1]),
+            Arc::new(texts.slice(0, 2)),
+            None,
+        );
+        let shared: DictionaryArray<Int8Type> =
+            ["long", "x", "long"].into_iter().map(Some).chain([None]).collect();
+        let views = StringViewArray::from(vec!["a text that is longer than twelve letters", ""]);
+        let all: [ArrayRef; 5] = [
+            Arc::new(texts),
+            Arc::new(lists),
+            Arc::new(shared),
+            Arc::new(views),
+            Arc::new(Int64Array::from(vec![1])),
+        ];
+        assert_eq!(all.map(|column| text_bytes(&column)), [5, 2, 9, 41, 0]);
+    }
 }

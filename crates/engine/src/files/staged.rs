@@ -151,13 +151,21 @@ pub fn write_whole(
     Staged::write(path, durable, write)?.commit()
 }
 
+/// The same for what nobody but us has given its name: a pipe there is not ours, and nobody may ever read from it.
+///
+/// # Errors
+/// If it cannot be written, or something other than a file has its name.
+pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> io::Result<()> {
+    Staged::write(path, false, write)?.commit()
+}
+
 /// Whether a path is something to write to that is neither a file nor a folder.
 fn is_stream(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Nothing but files is replaced, and no link is followed: somebody else may have put it there.
-fn replaceable(path: &Path) -> io::Result<()> {
+pub(crate) fn replaceable(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Err(_) => Ok(()),
         Ok(found) if found.is_file() => Ok(()),

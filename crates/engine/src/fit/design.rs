@@ -17,6 +17,9 @@
 //! variance within unions and τ² what the scaled sum misses beyond it. If examples have weights, means and variances are
 //! weighted, and n is (Σw)²/Σw².
 //!
+//! A column that has the same value in all examples says nothing about unions, and a large one would settle c: it is no feature, and
+//! g returns its value.
+//!
 //! Cost: with u unions and q = 2p + 1 features one factorisation of a matrix of min(u, q) rows per λ.
 
 use compflow_api::{Composer, Embeddings, Services, Sets, compose_sets};
@@ -44,6 +47,8 @@ pub(super) struct Design {
     constant: f64,
     /// The mean of the diagonal of FᵀF: λ is counted in it.
     unit: f64,
+    /// Columns with the same value in all examples.
+    constants: Vec<(usize, f32)>,
 }
 
 impl Design {
@@ -71,6 +76,8 @@ impl Design {
     /// With `g` for the subsets that do not occur; all unions count the same.
     fn with(labelled: &Labelled, unions: &[(usize, usize)], g: &Bilinear) -> Result<Self> {
         let p = labelled.dim;
+        let constants = labelled.constants();
+        let varying = p - constants.len();
         let mut features = Array2::zeros((unions.len(), 2 * p + 1));
         let mut targets = Array2::zeros((unions.len(), p));
         for (at, &(group, set)) in unions.iter().enumerate() {
@@ -87,6 +94,11 @@ impl Design {
             }
             targets.row_mut(at).assign(&target(&set.mean, &set.point, labelled));
         }
+        for &(at, _) in &constants {
+            features.column_mut(at).fill(0.0);
+            features.column_mut(p + at).fill(0.0);
+            targets.column_mut(at).fill(0.0);
+        }
         let square = |block: ndarray::ArrayView2<'_, f64>| block.iter().map(|value| value * value).sum::<f64>();
         let (sums, products) = (square(features.slice(s![.., ..p])), square(features.slice(s![.., p..2 * p])));
         if sums == 0.0 {
@@ -95,11 +107,22 @@ impl Design {
             ));
         }
         let product_scale = if products > 0.0 { (products / sums).sqrt() } else { 1.0 };
-        let constant = (sums / (unions.len() * p) as f64).sqrt();
+        let constant = (sums / (unions.len() * varying) as f64).sqrt();
         features.slice_mut(s![.., p..2 * p]).mapv_inplace(|value| value / product_scale);
         features.column_mut(2 * p).fill(constant);
-        let unit = square(features.view()) / features.ncols() as f64;
-        Ok(Self { features, targets, weights: vec![1.0; unions.len()], product_scale, constant, unit })
+        let unit = square(features.view()) / (2 * varying + 1) as f64;
+        let weights = vec![1.0; unions.len()];
+        Ok(Self { features, targets, weights, product_scale, constant, unit, constants })
+    }
+
+    /// c·(a + b), but for columns that are constant.
+    pub(super) fn scaled_sum(&self, c: f64) -> Bilinear {
+        let mut g = Bilinear::scaled_sum(c, self.targets.ncols());
+        for &(at, value) in &self.constants {
+            g.weights[[at, at]] = 0.0;
+            g.bias[at] = value;
+        }
+        g
     }
 
     /// Weighs unions by how well their means are known.
@@ -124,7 +147,8 @@ impl Design {
             self.features.row_mut(at).mapv_inplace(|value| value * weight.sqrt());
             self.targets.row_mut(at).mapv_inplace(|value| value * weight.sqrt());
         }
-        self.unit = self.features.iter().map(|value| value * value).sum::<f64>() / self.features.ncols() as f64;
+        let columns = self.features.ncols() - 2 * self.constants.len();
+        self.unit = self.features.iter().map(|value| value * value).sum::<f64>() / columns as f64;
         Ok(())
     }
 
@@ -167,7 +191,7 @@ impl Ridge<'_> {
     /// If λ is so small that rounding errors are larger.
     pub(super) fn solve(&self, lambda: f64) -> Result<Bilinear> {
         let p = self.right.ncols();
-        let mut g = Bilinear::scaled_sum(self.scale, p);
+        let mut g = self.design.scaled_sum(self.scale);
         if lambda == f64::INFINITY {
             return Ok(g);
         }
@@ -181,7 +205,9 @@ impl Ridge<'_> {
             let scale = if feature < p { 1.0 } else { self.design.product_scale };
             *weight += (solved[[feature, output]] / scale) as f32;
         }
-        g.bias = solved.row(2 * p).mapv(|value| (value * self.design.constant) as f32);
+        for (bias, value) in g.bias.iter_mut().zip(solved.row(2 * p)) {
+            *bias += (value * self.design.constant) as f32;
+        }
         match g.weights.iter().chain(&g.bias).all(|value| value.is_finite()) {
             true => Ok(g),
             false => {

@@ -43,6 +43,8 @@ pub(super) struct Folds {
     pub(super) labels_unseen: bool,
     /// How many classes there seem to be.
     pub(super) classes: usize,
+    /// How many different sets of them are unions.
+    pub(super) different: usize,
 }
 
 impl Folds {
@@ -86,7 +88,9 @@ impl Folds {
                 fold.labels.push(label);
             }
         }
-        Self { folds: folds.into_iter().map(|(fold, _)| fold).collect(), labels_unseen, classes: count }
+        let different = class_sets.iter().collect::<BTreeSet<_>>().len();
+        let folds = folds.into_iter().map(|(fold, _)| fold).collect();
+        Self { folds, labels_unseen, classes: count, different }
     }
 }
 

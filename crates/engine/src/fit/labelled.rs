@@ -288,6 +288,26 @@ impl Labelled {
         groups.flat_map(|(at, group)| group.unions().map(move |(set, _)| (at, set))).collect()
     }
 
+    /// Columns that have the same value, but for rounding, in all examples, and that value. Zeros are as well as not there, and
+    /// where nothing varies everything is as it is.
+    pub(super) fn constants(&self) -> Vec<(usize, f32)> {
+        let mut ranges = vec![(f32::INFINITY, f32::NEG_INFINITY); self.dim];
+        for row in self.groups.iter().flat_map(|group| group.rows.chunks_exact(self.dim)) {
+            for ((least, most), value) in ranges.iter_mut().zip(row) {
+                (*least, *most) = (least.min(*value), most.max(*value));
+            }
+        }
+        let equal = |(at, (least, most)): (usize, (f32, f32))| {
+            (most - least <= 1e-6 * least.abs().max(most.abs())).then_some((at, most))
+        };
+        let mut equal: Vec<(usize, f32)> = ranges.into_iter().enumerate().filter_map(equal).collect();
+        if equal.len() == self.dim {
+            return Vec::new();
+        }
+        equal.retain(|(_, value)| *value != 0.0);
+        equal
+    }
+
     /// The variance of examples within their sets, summed over dimensions; `None` if no set has two that differ.
     pub(super) fn spread(&self, wanted: impl Fn(&LabelSet) -> bool) -> Option<f64> {
         let sets = self.groups.iter().flat_map(|group| &group.sets).filter(|set| wanted(set));

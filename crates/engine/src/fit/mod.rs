@@ -131,13 +131,25 @@ pub fn fit_composer(
     let design = Design::new(&labelled)?;
     let folds = Folds::new(&labelled, request.seed);
     let every: Vec<usize> = (0..design.weights.len()).collect();
+    warnings.extend(constant_columns(&labelled));
+    // Whoever has a number for every union knows unions of these labels by heart, and nothing of others.
+    let by_heart = !folds.labels_unseen && folds.different <= 2 * labelled.dim + 1;
     if !folds.labels_unseen {
-        warnings.push(format!(
-            "with {} {} there are too few labels to hold some out: predictions are of unions that were not seen, but \
-             whose labels were, and new labels may do worse",
-            folds.classes,
-            labelled::plural(folds.classes, "label")
-        ));
+        let (count, labels) = (folds.classes, labelled::plural(folds.classes, "label"));
+        let features = 2 * labelled.dim + 1;
+        warnings.push(match by_heart {
+            true => format!(
+                "with {count} {labels} there are too few labels to hold some out: predictions are of unions that were not seen, \
+                 but whose labels were. With {features} numbers to weigh and {} the fitted g can know these labels by heart, so its \
+                 own row says nothing about new ones, and it is not recommended; single examples of five labels or more and \
+                 unions of them would show what it is worth",
+                plural(folds.different, "union")
+            ),
+            false => format!(
+                "with {count} {labels} there are too few labels to hold some out: predictions are of unions that were not seen, but \
+                 whose labels were, and new labels may do worse"
+            ),
+        });
     }
     let errors = Errors::new(
         &labelled,
@@ -150,7 +162,7 @@ pub fn fit_composer(
     let curve = errors.curve();
     let lambda = search::best(&curve);
     let ridge = design.fit(&every);
-    let (fitted, scaled) = (ridge.solve(lambda)?, Bilinear::scaled_sum(ridge.scale, labelled.dim));
+    let (fitted, scaled) = (ridge.solve(lambda)?, design.scaled_sum(ridge.scale));
 
     let fold_fits = |lambda: &(dyn Fn(&Fold) -> f64 + Sync)| -> Result<Vec<Bilinear>> {
         let fit = |at: usize| {
@@ -174,9 +186,11 @@ pub fn fit_composer(
         judged.iter().zip(&found).map(|((name, _), found)| describe(name, found, &judge, spread)).collect();
     let asked = found.iter().map(|found| found.examples).max().unwrap_or(0);
     let errors_of: Vec<Vec<f64>> = found.into_iter().map(|found| found.errors).collect();
-    let taken = judgement::simplest(&errors_of);
+    // The fitted one is the last.
+    let eligible = composed.len() - usize::from(by_heart);
+    let taken = judgement::simplest(&errors_of[..eligible]);
     let holds = judgement::holds(&composed[taken]);
-    let for_examples = judgement::better_for_examples(&composed, taken, asked);
+    let for_examples = judgement::better_for_examples(&composed[..eligible], taken, asked);
     warnings.extend(doubts(&composed[taken], holds));
     let judgement = Judgement {
         compflow: env!("CARGO_PKG_VERSION").to_owned(),
@@ -203,6 +217,27 @@ pub fn fit_composer(
         written: String::new(),
     };
     Ok(FittedComposer { fitted, scaled, judgement })
+}
+
+/// That some columns say nothing, and what becomes of them.
+fn constant_columns(labelled: &Labelled) -> Option<String> {
+    const LISTED: usize = 8;
+    let constants = labelled.constants();
+    let mut numbers: Vec<String> = constants.iter().take(LISTED).map(|(at, _)| at.to_string()).collect();
+    if constants.len() > LISTED {
+        numbers.push(format!("{} more", constants.len() - LISTED));
+    }
+    let (are, say) = match constants.len() {
+        0 => return None,
+        1 => ("number of the embeddings is", "says"),
+        _ => ("numbers of the embeddings are", "say"),
+    };
+    Some(format!(
+        "{} {are} the same in all examples ({}, counted from 0) and {say} nothing about unions; the scaled sum and the fitted g \
+         are fitted without and return the value, while `sum` adds it up",
+        constants.len(),
+        numbers.join(", ")
+    ))
 }
 
 /// The judgements inside the files of weights that a run was made with, if these are still the same: file and judgement.

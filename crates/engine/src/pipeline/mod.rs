@@ -22,8 +22,11 @@ pub use self::pins::Pins;
 pub(crate) use self::variables::STDIN;
 pub use self::variables::Variables;
 use crate::error::{Error, Result};
-use crate::files::{hash_parts, plain};
+use crate::files::{hash_parts, plain, read_file};
 pub use crate::problem::{Origin, Problem, Source};
+
+/// Bytes that a pipeline file may have.
+const LARGEST: u64 = 64 << 20;
 
 /// What is laid over a pipeline file.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +63,8 @@ impl Pipeline {
     /// # Errors
     /// If the file cannot be read, or is no TOML: all syntax errors at once.
     pub fn load(file: &Path, options: &Options) -> Result<Self> {
-        let text = std::fs::read_to_string(file)
+        let text = read_file(file, LARGEST)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
             .map_err(|error| Error::request(format!("{}: {}", file.display(), plain(&error))))?;
         Self::parse(&file.display().to_string(), text, file.to_owned(), folder_of(file), options)
     }

@@ -13,6 +13,24 @@ use crate::files::hash_parts;
 /// What numbers clusters and takes distances: another version may do it in another way.
 const ENGINE: &str = concat!("compflow-engine ", env!("CARGO_PKG_VERSION"));
 
+/// What computes, for the keys of cells: the engine and how the processor is made use of. Sums of vectors with fused
+/// multiplications, as `gmm` makes them, have other last bits than those without, and whoever shares a folder among machines
+/// must not get some of these and some of those. Processors have had vectors for more than ten years, so they go without saying.
+fn computes() -> String {
+    let features: &[&str] = match pulp::Arch::new() {
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        pulp::Arch::Scalar => &[
+            "without vectors",
+            // What products of matrices are made with all the same.
+            if std::arch::is_x86_feature_detected!("avx") { "avx" } else { "" },
+            if std::arch::is_x86_feature_detected!("fma") { "fma" } else { "" },
+        ],
+        _ => &[],
+    };
+    let all = std::iter::once(ENGINE).chain(features.iter().copied()).filter(|text| !text.is_empty());
+    all.collect::<Vec<_>>().join(", ")
+}
+
 /// One clusterer variant on one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cell {
@@ -75,7 +93,7 @@ impl Cell {
         let space = format!("{:?}", setting.space);
         let numbers = [setting.degree as u64, dataset.dim as u64, self.seed(plan)];
         let texts = [&clusterer.key[..], composer, &space, &trial.key, truth, &columns, memberships];
-        kept_under(ENGINE, &texts, &numbers)
+        kept_under(&computes(), &texts, &numbers)
     }
 
     /// How it is called in messages.
@@ -147,5 +165,7 @@ mod tests {
         assert_eq!(kept_under(ENGINE, &["clusterer", "data"], &[2, 32]), ours);
         assert_ne!(kept_under("compflow-engine 0.0.0", &["clusterer", "data"], &[2, 32]), ours);
         assert_ne!(kept_under(ENGINE, &["clustererdata", ""], &[2, 32]), ours);
+        let vectors = !matches!(pulp::Arch::new(), pulp::Arch::Scalar);
+        assert_eq!(computes() == ENGINE, vectors, "{}", computes());
     }
 }

@@ -42,12 +42,17 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     problems.extend(contents.pins.iter().filter_map(|pin| unmet(pin, registry)));
     if registry.is_empty() && problems.is_empty() {
         let folders: Vec<String> = registry.folders.iter().map(|folder| folder.display().to_string()).collect();
-        return Err(Error::request(format!("no plugins in {}; see --plugins", folders.join(", "))));
+        let refused: String =
+            registry.libraries.iter().filter_map(refusal).map(|why| format!("\n  {why}")).collect();
+        let what = if refused.is_empty() { "no plugins" } else { "no plugins that may be loaded" };
+        return Err(Error::request(format!("{what} in {}; see --plugins{refused}", folders.join(", "))));
     }
     for file in registry.libraries.iter() {
         let path = file.path.display();
         match &file.state {
-            State::Refused(reason) => factory.observer.log(Level::Warn, "", &format!("{path} {reason}")),
+            State::Refused(_) => {
+                refusal(file).iter().for_each(|text| factory.observer.log(Level::Warn, "", text));
+            }
             // The same library twice is none of the user's concern; another one that hides it is.
             State::Shadowed(by) if !registry.same_content(file, by) => {
                 let text = format!("{path} is not used: {} has the same name and comes first", by.display());
@@ -81,6 +86,14 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     match factory.cancel.requested() && !problems.is_empty() {
         true => Err(Error::Interrupted),
         false => Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources, problems }),
+    }
+}
+
+/// A library that is not loaded, and why.
+fn refusal(file: &LibraryFile) -> Option<String> {
+    match &file.state {
+        State::Refused(reason) => Some(format!("{} {reason}", file.path.display())),
+        State::Shadowed(_) | State::Known(_) => None,
     }
 }
 

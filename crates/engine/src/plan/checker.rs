@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::files::display;
 use crate::pipeline::keys::SEGMENT_KEYS;
 use crate::pipeline::{self, Columns, Contents, Data, Named, STDIN, Use, Variables, grid, selection};
-use crate::plugin::factory::Factory;
+use crate::plugin::factory::{Created, Factory};
 use crate::plugin::services::ComponentHost;
 use crate::problem::{Origin, Problem};
 
@@ -55,13 +55,15 @@ impl Checker<'_> {
         }
         let name = &component.component;
         let params = params.to_string();
+        let _calling = self.factory.calling("planning", kind, name);
         match self.factory.create(kind, name, &params, name) {
             Ok(created) => {
                 let asked = created.instance.flags().and_then(|flags| Ok((flags, created.instance.columns()?)));
                 match asked {
                     Ok((flags, columns)) => {
-                        let recipe = Recipe { kind, name: name.clone(), params, key: created.key, flags, columns };
-                        Some(Component { recipe, instance: created.instance })
+                        let Created { instance, key, inputs } = created;
+                        let recipe = Recipe { kind, name: name.clone(), params, key, flags, columns, inputs };
+                        Some(Component { recipe, instance })
                     }
                     Err(error) => self.refused(component, &error),
                 }
@@ -78,7 +80,7 @@ impl Checker<'_> {
 
     pub(crate) fn composer(&mut self, component: &Use) -> Option<Shared<ForeignComposer>> {
         let Component { recipe, instance } = self.make(component, Kind::Composer)?;
-        Some(Shared::new(recipe, ForeignComposer::try_from(instance).ok()?))
+        Some(Shared::new(recipe, ForeignComposer::try_from(instance).ok()?, self.factory))
     }
 
     pub(super) fn clusterer(
@@ -158,6 +160,8 @@ impl Checker<'_> {
 
     /// Makes a clusterer with all parameters chosen.
     fn setup(&mut self, component: &Use, choices: Vec<(String, String)>) -> Option<Setup> {
+        // It is asked, and ended.
+        let _calling = self.factory.calling("planning", Kind::Clusterer, &component.component);
         let checked = self.make(component, Kind::Clusterer)?;
         let params = effective(&self.factory.registry, checked.instance.component(), &checked.recipe.params);
         match ForeignClusterer::try_from(checked.instance).and_then(|instance| instance.streams()) {
@@ -169,6 +173,7 @@ impl Checker<'_> {
     pub(crate) fn evaluators(&mut self, evaluators: &[Use]) -> Vec<PlannedEvaluator> {
         let mut planned: Vec<PlannedEvaluator> = Vec::new();
         for component in evaluators {
+            let _calling = self.factory.calling("planning", Kind::Evaluator, &component.component);
             let Some(checked) = self.make(component, Kind::Evaluator) else { continue };
             let Ok(evaluator) = ForeignEvaluator::try_from(checked.instance) else { continue };
             let metrics = evaluator.try_metrics().unwrap_or_else(|error| {
@@ -181,7 +186,8 @@ impl Checker<'_> {
                 self.problems
                     .push(Problem::new(Cause::UsedTwice, &component.origin, text).help("remove one of the two"));
             }
-            planned.push(PlannedEvaluator { shared: Shared::new(checked.recipe, evaluator), metrics });
+            planned
+                .push(PlannedEvaluator { shared: Shared::new(checked.recipe, evaluator, self.factory), metrics });
         }
         planned
     }

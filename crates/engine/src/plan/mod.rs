@@ -85,8 +85,14 @@ impl Pipeline {
         observer: &Arc<dyn Observer>,
         cancel: &Cancel,
     ) -> Result<Arc<Plan>> {
+        // Whoever wants all of it in one process gets that.
+        let registry = match self.contents.isolate {
+            Some(false) => &registry.clone().rehearsed(None),
+            _ => registry,
+        };
         let factory = Factory::new(registry, &self.folder, observer, cancel, resources.memory());
         let mut checked = check::check(self, &factory)?;
+        registry.rest();
         let data = load::load(self, &factory, &mut checked, resources.threads())?;
         let mut plan = self.planned(factory, checked, data);
         plan.check_size()?;

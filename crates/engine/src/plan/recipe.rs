@@ -1,5 +1,7 @@
 //! Components that are known to accept their parameters.
 
+use std::path::PathBuf;
+
 use compflow_api::{Flags, ForeignComposer, Kind, Space};
 
 use super::shared::{PlannedEvaluator, Shared};
@@ -16,6 +18,8 @@ pub struct Recipe {
     pub(crate) flags: Flags,
     /// The further columns that it wants.
     pub(crate) columns: Vec<String>,
+    /// The files that it may read at any time.
+    pub(crate) inputs: Vec<PathBuf>,
 }
 
 /// What is the same for all cells of a run.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use crate::machine::memory_budget;
+
 /// What a run may use; what is not given is taken from the machine.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Resources {
@@ -46,14 +48,4 @@ impl Resources {
 /// How many threads the machine runs at the same time.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// How much memory may be used if nobody says otherwise: three quarters of the machine's.
-pub(crate) fn memory_budget() -> u64 {
-    const UNKNOWN: u64 = 8 << 30;
-    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    total.map_or(UNKNOWN, |kibibytes| kibibytes * 1024 / 4 * 3)
 }

@@ -9,7 +9,7 @@ use compflow_api::{Error, Instance, Kind, Result, Services};
 use super::registry::Registry;
 use super::services::ComponentHost;
 use crate::cancel::Cancel;
-use crate::files::{Inputs, hash_parts};
+use crate::files::{Inputs, display, hash_parts};
 use crate::observer::Observer;
 
 /// How many components may be made inside one another.
@@ -35,6 +35,8 @@ pub(crate) struct Factory {
 pub(crate) struct Created {
     pub(crate) instance: Instance,
     pub(crate) key: String,
+    /// The files that it asked for, with those of the components that it asked for.
+    pub(crate) inputs: Vec<PathBuf>,
 }
 
 impl Factory {
@@ -103,6 +105,10 @@ impl Factory {
         if kind != Kind::Loader {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.library);
         }
+        if let Some(rehearsed) = self.registry.rehearsed.as_ref().filter(|_| depth == 0) {
+            let asked = (kind, name.to_owned(), params.to_owned());
+            rehearsed.make(&self.registry.libraries[entry.library].path, asked, &self.folder, self.memory)?;
+        }
         let _calling = self.calling("its creation", kind, name);
         let host = ComponentHost::new(self, about).inside(depth);
         let services = Services { host: &host, memory: self.memory, ..Services::none() };
@@ -111,8 +117,25 @@ impl Factory {
         let library = &self.registry.libraries[entry.library];
         let hash = library.hash().map_err(|error| Error::new(format!("{}: {error}", library.path.display())))?;
         let mut key = vec![hash.to_owned(), kind.to_string(), name.to_owned(), params.to_owned()];
-        key.extend(host.into_dependencies());
-        Ok(Created { instance, key: hash_parts(key.iter().map(String::as_bytes)) })
+        let (dependencies, inputs) = host.into_dependencies();
+        key.extend(dependencies);
+        Ok(Created { instance, key: hash_parts(key.iter().map(String::as_bytes)), inputs })
+    }
+
+    /// Makes sure that files which a component has asked for still are what was hashed: it may have read them until now, and what
+    /// it made of them is kept under their hashes.
+    ///
+    /// # Errors
+    /// Naming the file that somebody has written to meanwhile.
+    pub(crate) fn check_inputs(&self, inputs: &[PathBuf]) -> Result<()> {
+        for path in inputs {
+            match self.inputs.is_unchanged(path, &self.cancel) {
+                Ok(true) => {}
+                _ if self.cancel.requested() => return Err(Error::Cancelled),
+                _ => return Err(Error::data(format!("{} has changed since it was read first", display(path)))),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -135,6 +135,13 @@ pub fn on_exit(handler: extern "C" fn()) {
     unsafe { libc::atexit(handler) };
 }
 
+/// Ends the process at once, without what libraries want to be done before.
+#[cfg(unix)]
+pub(crate) fn exit(code: libc::c_int) -> ! {
+    // SAFETY: it needs nothing, and does not return.
+    unsafe { libc::_exit(code) }
+}
+
 /// Bytes that all libraries and the host have allocated and not freed, where the allocator counts them: a sanitizer's if
 /// one stands in, or glibc's.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

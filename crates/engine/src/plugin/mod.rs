@@ -3,9 +3,11 @@
 pub(crate) mod factory;
 pub mod library;
 mod registry;
+mod rehearsal;
 mod scan;
 pub(crate) mod services;
 pub mod trust;
 
 pub use self::registry::{Entry, Known, LibraryFile, Registry, State};
+pub use self::rehearsal::{Rehearsal, rehearse};
 pub use self::scan::{Answer, DescribedComponent, Description, Scan, answer};

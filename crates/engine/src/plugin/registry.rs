@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 
+use super::rehearsal::{Rehearsal, Rehearsed};
 use super::scan::{Answer, Description, Scan};
 use super::{library, trust};
 use crate::cancel::Cancel;
@@ -109,14 +110,13 @@ type Components = BTreeMap<(Kind, String), Vec<usize>>;
 
 /// What libraries offer that may be opened; `None` for others.
 fn look_into(libraries: &[LibraryFile], may_open: &[Option<&str>], scan: &Scan) -> Vec<Option<Answer>> {
-    let mut found: Vec<Option<Answer>> = may_open.iter().map(|hash| scan.recall((*hash)?).map(Ok)).collect();
+    let mut found: Vec<Option<Answer>> = may_open.iter().map(|hash| scan.recall((*hash)?)).collect();
     let unknown: Vec<usize> =
         (0..libraries.len()).filter(|at| may_open[*at].is_some() && found[*at].is_none()).collect();
     let paths: Vec<&Path> = unknown.iter().map(|at| libraries[*at].path.as_path()).collect();
-    for (at, answer) in unknown.into_iter().zip(scan.look_into(&paths)) {
-        // What cannot be used may depend on other things than its content.
-        if let (Some(hash), Ok(description)) = (may_open[at], &answer) {
-            scan.keep(hash, description);
+    for (at, (answer, lasting)) in unknown.into_iter().zip(scan.look(&paths)) {
+        if let Some(hash) = may_open[at].filter(|_| lasting) {
+            scan.keep(hash, &answer);
         }
         found[at] = Some(answer);
     }
@@ -157,6 +157,8 @@ pub struct Registry {
     pub libraries: Arc<[LibraryFile]>,
     /// Several entries under one name are an error when that name is used.
     components: Arc<Components>,
+    /// Where components of other people's libraries are made first.
+    pub(super) rehearsed: Option<Rehearsed>,
 }
 
 impl Registry {
@@ -212,7 +214,23 @@ impl Registry {
                 components.entry((component.kind, component.name.clone())).or_default().push(at);
             }
         }
-        Self { folders: folders.into(), libraries: libraries.into(), components: components.into() }
+        Self {
+            folders: folders.into(),
+            libraries: libraries.into(),
+            components: components.into(),
+            rehearsed: None,
+        }
+    }
+
+    /// Likewise; components of other people's libraries are made in a helper process first.
+    #[must_use]
+    pub fn rehearsed(self, rehearsal: Option<Rehearsal>) -> Self {
+        Self { rehearsed: rehearsal.map(Rehearsed::new), ..self }
+    }
+
+    /// Ends what was started to make components in, as far as nothing needs it.
+    pub(crate) fn rest(&self) {
+        self.rehearsed.iter().for_each(Rehearsed::rest);
     }
 
     /// Whether the library at `path` has the content of another.

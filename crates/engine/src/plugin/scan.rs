@@ -7,16 +7,21 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compflow_api::{ForeignLibrary, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::library;
 use crate::files::{plain, write_whole};
+use crate::processes::Process;
 
 /// How long opening one library may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two looks whether the helper is still there.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// How long what a helper has said before its end may be on its way: a process that a library has started may hold the other end.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What a library offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,67 +86,92 @@ pub fn answer(path: &Path) -> Answer {
 impl Scan {
     /// What libraries offer, in their order. One that ends the helper, or keeps it from answering, is refused for that.
     pub fn look_into(&self, libraries: &[&Path]) -> Vec<Answer> {
+        self.look(libraries).into_iter().map(|(answer, _)| answer).collect()
+    }
+
+    /// Likewise, with whether it is the library's own content that decides.
+    pub(super) fn look(&self, libraries: &[&Path]) -> Vec<(Answer, bool)> {
         let mut answers = Vec::new();
         while let Some(left) = libraries.get(answers.len()..).filter(|left| !left.is_empty()) {
-            let reason = match self.help(left, &mut answers) {
-                Ok(reason) => reason,
-                Err(error) => format!("cannot be looked into: {}", plain(&error)),
+            let (reason, lasting) = match self.help(left, &mut answers) {
+                Ok(reason) => (reason, true),
+                Err(error) => (format!("cannot be looked into: {}", plain(&error)), false),
             };
             if answers.len() < libraries.len() {
-                answers.push(Err(reason));
+                answers.push((Err(reason), lasting));
             }
         }
         answers
     }
 
     /// Takes a helper's answers; returns why there are no more.
-    fn help(&self, libraries: &[&Path], answers: &mut Vec<Answer>) -> std::io::Result<String> {
+    fn help(&self, libraries: &[&Path], answers: &mut Vec<(Answer, bool)>) -> std::io::Result<String> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).args(libraries).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn()?;
+        let mut helper = Process::start(&mut command)?;
         let (sender, answered) = channel();
-        if let Some(stdout) = child.stdout.take() {
-            std::thread::spawn(move || {
+        if let Some(stdout) = helper.child.stdout.take() {
+            std::thread::Builder::new().spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     let Ok(answer) = serde_json::from_str::<Answer>(&line) else { break };
                     if sender.send(answer).is_err() {
                         break;
                     }
                 }
-            });
+            })?;
         }
         let mut left = libraries.len();
-        let reason = loop {
-            if left == 0 {
-                break String::new();
-            }
-            match answered.recv_timeout(PATIENCE) {
+        let mut deadline = Instant::now() + PATIENCE;
+        let (mut status, mut closed) = (None, false);
+        while left > 0 {
+            match answered.recv_timeout(INTERVAL) {
                 Ok(answer) => {
-                    answers.push(answer);
+                    // What cannot be used may depend on other things than its content, such as libraries that it needs.
+                    let lasting = answer.is_ok();
+                    answers.push((answer, lasting));
                     left -= 1;
+                    deadline = Instant::now() + PATIENCE;
+                    continue;
                 }
+                Err(RecvTimeoutError::Disconnected) if status.is_some() => break,
                 Err(RecvTimeoutError::Disconnected) => {
-                    let status = child.wait()?;
-                    break format!("is not loaded: it ends the process that opens it, by {}", ending(status));
+                    // Nothing more can come, and it should be at its end.
+                    std::thread::sleep(INTERVAL);
+                    closed = true;
+                    deadline = deadline.min(Instant::now() + LAST_WORDS);
                 }
-                Err(RecvTimeoutError::Timeout) => {
-                    break format!("is not loaded: opening it took longer than {} s", PATIENCE.as_secs());
-                }
+                Err(RecvTimeoutError::Timeout) => {}
             }
-        };
-        let _ = child.kill();
-        child.wait()?;
-        Ok(reason)
+            match helper.ended() {
+                Some(ended) if status.is_none() => {
+                    status = Some(ended);
+                    helper.kill();
+                    deadline = Instant::now() + LAST_WORDS;
+                }
+                _ if Instant::now() > deadline => break,
+                _ => {}
+            }
+        }
+        Ok(match status {
+            _ if left == 0 => String::new(),
+            Some(status) => format!("is not loaded: it ends the process that opens it, by {}", ending(status)),
+            None if closed => {
+                "is not loaded: it has closed what the process that opens it answers through".to_owned()
+            }
+            None => format!("is not loaded: opening it took longer than {} s", PATIENCE.as_secs()),
+        })
     }
 
     /// What was found before in a library of this content.
-    pub(super) fn recall(&self, hash: &str) -> Option<Description> {
-        let text = std::fs::read_to_string(self.place(hash)?).ok()?;
-        serde_json::from_str(&text).ok()
+    pub(super) fn recall(&self, hash: &str) -> Option<Answer> {
+        let place = self.place(hash)?;
+        let text = std::fs::read_to_string(&place).ok()?;
+        let again = |reason: String| format!("{reason}; remove {} to have it tried again", place.display());
+        Some(serde_json::from_str::<Answer>(&text).ok()?.map_err(again))
     }
 
     /// Keeps what was found. Whoever cannot looks again the next time.
-    pub(super) fn keep(&self, hash: &str, found: &Description) {
+    pub(super) fn keep(&self, hash: &str, found: &Answer) {
         let Some((path, json)) = self.place(hash).zip(serde_json::to_string(found).ok()) else { return };
         let _ = path.parent().map(std::fs::create_dir_all);
         let _ = write_whole(&path, false, |file| file.write_all(json.as_bytes()));
@@ -154,7 +184,7 @@ impl Scan {
 }
 
 /// What ended a process.
-fn ending(status: std::process::ExitStatus) -> String {
+pub(super) fn ending(status: std::process::ExitStatus) -> String {
     let text = status.to_string();
     text.strip_suffix(" (core dumped)")
         .unwrap_or(&text)

@@ -103,9 +103,10 @@ impl<'a> ComponentHost<'a> {
         self
     }
 
-    /// Hashes of what the component asked for.
-    pub(crate) fn into_dependencies(self) -> Vec<String> {
-        self.dependencies.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Hashes of what the component asked for, and the files among it.
+    pub(super) fn into_dependencies(self) -> (Vec<String>, Vec<PathBuf>) {
+        let (dependencies, inputs) = (self.dependencies.into_inner(), self.inputs.into_inner());
+        (dependencies.unwrap_or_else(PoisonError::into_inner), inputs.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes sure that the component has read what was hashed, once it has read it.
@@ -113,14 +114,7 @@ impl<'a> ComponentHost<'a> {
     /// # Errors
     /// Naming the file that somebody has written to meanwhile.
     pub(super) fn check_inputs(&self) -> Result<()> {
-        for path in self.inputs.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            match self.factory.inputs.is_unchanged(path, &self.factory.cancel) {
-                Ok(true) => {}
-                _ if self.factory.cancel.requested() => return Err(Error::Cancelled),
-                _ => return Err(Error::data(format!("{} has changed since it was read first", display(path)))),
-            }
-        }
-        Ok(())
+        self.factory.check_inputs(&self.inputs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the component warned of.
@@ -188,6 +182,7 @@ impl Host for ComponentHost<'_> {
         self.may_depend()?;
         let created = self.factory.create_inside(kind, name, params, self.about, self.depth + 1)?;
         self.depends_on(created.key);
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).extend(created.inputs);
         Ok(created.instance)
     }
 }

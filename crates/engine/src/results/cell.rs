@@ -1,6 +1,6 @@
 //! One cell of a results folder, read back: its clusters and what they were made from.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use compflow_api::{Clustering, Densities, Sets, Singletons};
 use polars::prelude::*;
@@ -95,6 +95,40 @@ impl Results {
         Ok(found)
     }
 
+    /// What the user calls the first `count` singletons of a cell; those without a name are called by their number, and all are
+    /// none if the run has no names.
+    ///
+    /// # Errors
+    /// If a table is damaged.
+    pub(crate) fn cell_names(
+        &self,
+        data: &str,
+        trial: u32,
+        clusterer: &str,
+        count: usize,
+    ) -> Result<Option<Vec<String>>> {
+        let (key, cell) = ((data, trial, clusterer), ["data", "trial", "clusterer"]);
+        let open = |table: &str, number: &str, name: &str| {
+            Table::open_columns(&self.tables, table, &[&cell[..], &[number]].concat(), &[name])
+        };
+        let mut known: BTreeMap<u32, String> =
+            open("clusters", "clusters", "names")?.read(|frame| read_names(frame, key))?;
+        if self.tables.has("singletons") {
+            known.extend(open("singletons", "singleton", "name")?.read(|frame| read_name(frame, key))?);
+        }
+        if known.is_empty() {
+            return Ok(None);
+        }
+        let name = |number: u32| {
+            let mut name = format!("cluster {number}");
+            while known.values().any(|known| *known == name) {
+                name.push('\'');
+            }
+            name
+        };
+        Ok(Some((0..count as u32).map(|at| known.get(&at).cloned().unwrap_or_else(|| name(at))).collect()))
+    }
+
     /// The distances of a cell's examples from their clusters; empty if clusters have no representatives.
     ///
     /// # Errors
@@ -124,6 +158,26 @@ fn rows(frame: &DataFrame, key: Key<'_>) -> PolarsResult<Vec<usize>> {
         (*data, *trial, *clusterer) == (Some(key.0), Some(key.1), Some(key.2))
     });
     Ok(own.map(|(row, _)| row).collect())
+}
+
+/// Names by the numbers of singletons, of a table whose rows are sets.
+fn read_names(frame: &DataFrame, key: Key<'_>) -> PolarsResult<BTreeMap<u32, String>> {
+    let Ok(names) = frame.column("names") else { return Ok(BTreeMap::new()) };
+    let (names, rows) = (names.list()?, rows(frame, key)?);
+    let mut known = BTreeMap::new();
+    for (row, set) in rows.iter().zip(lists(frame, &rows, "clusters")?) {
+        let (Some(set), Some(names)) = (set, names.get_as_series(*row)) else { continue };
+        known.extend(set.into_iter().zip(names.str()?.iter().flatten().map(str::to_owned)));
+    }
+    Ok(known)
+}
+
+/// The same of a table whose rows are singletons.
+fn read_name(frame: &DataFrame, key: Key<'_>) -> PolarsResult<BTreeMap<u32, String>> {
+    let Ok(names) = frame.column("name") else { return Ok(BTreeMap::new()) };
+    let (names, numbers) = (names.str()?, frame.column("singleton")?.u32()?);
+    let of = |row: usize| Some((numbers.get(row)?, names.get(row)?.to_owned()));
+    Ok(rows(frame, key)?.into_iter().filter_map(of).collect())
 }
 
 /// A column of lists, at some rows; null where there is none.

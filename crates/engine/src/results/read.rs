@@ -107,8 +107,7 @@ impl Results {
     /// # Errors
     /// If it is none, or a table is missing or damaged.
     pub fn open(folder: &Path) -> Result<Self> {
-        let record = RunRecord::read(folder)?;
-        let tables = record.tables(folder);
+        let (record, tables) = RunRecord::read_with_tables(folder)?;
         let runs = Table::open(&tables, "runs")?;
         let metrics = Table::open(&tables, "metrics")?;
         let summary = Table::open(&tables, "summary")?;

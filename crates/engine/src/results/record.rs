@@ -7,17 +7,18 @@ use compflow_api::{Metric, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::files::plain;
+use crate::files::{plain, sealed};
 use crate::plan::Plan;
 use crate::plan::cell::Chosen;
 use crate::plan::resources::cores;
 use crate::plugin::{Known, State};
-use crate::run::generation::{RECORD, Tables, place};
+use crate::run::generation::{RECORD, Tables, read_record};
 use crate::run::heartbeat::now;
+use crate::run::manifest::fingerprint;
 use crate::run::row::Row;
 
-/// What stands for the checksum while it is computed.
-const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// How often a folder is looked at again whose record has changed meanwhile: runs write one a few times a second at most.
+const ATTEMPTS: usize = 100;
 
 /// Everything needed to say what a results folder holds, and to make it again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,11 +75,14 @@ pub struct RunRecord {
     pub cells: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// What tells it from runs of other pipelines, components and data that share the folder.
+    #[serde(default)]
+    pub fingerprint: String,
     /// BLAKE3 of every table; none while the run has no tables yet.
     #[serde(default)]
     pub tables: BTreeMap<String, String>,
     /// BLAKE3 of this record with zeros in the place of the checksum.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub checksum: String,
 }
 
@@ -195,6 +199,7 @@ impl RunRecord {
             interrupted: false,
             cells: 0,
             failed: 0,
+            fingerprint: fingerprint(plan),
             tables: BTreeMap::new(),
             checksum: String::new(),
         }
@@ -222,11 +227,7 @@ impl RunRecord {
     /// # Errors
     /// If a number in it cannot be written.
     pub(crate) fn to_json(&self) -> serde_json::Result<String> {
-        let unsigned = serde_json::to_string_pretty(&Self { checksum: ZEROS.to_owned(), ..self.clone() })?;
-        let checksum = blake3::hash(unsigned.as_bytes()).to_hex();
-        // The last field of the record, so the last of all zeros.
-        let at = unsigned.rfind(ZEROS).unwrap_or(unsigned.len());
-        Ok(format!("{}{checksum}{}", &unsigned[..at], &unsigned[(at + ZEROS.len()).min(unsigned.len())..]))
+        Ok(sealed::seal(&serde_json::to_string_pretty(self)?))
     }
 
     /// Reads the record of a results folder.
@@ -234,15 +235,35 @@ impl RunRecord {
     /// # Errors
     /// If there is none, or it is not what was written.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(RECORD);
-        let bytes = std::fs::read(place(folder, RECORD)).map_err(|error| {
+        Self::from_json(&Self::bytes(folder)?, &folder.join(RECORD))
+    }
+
+    fn bytes(folder: &Path) -> Result<Vec<u8>> {
+        read_record(folder).map_err(|error| {
             Error::request(format!(
                 "{} is no results folder: {RECORD}: {}; `compflow runs` lists those that there are",
                 folder.display(),
                 plain(&error)
             ))
-        })?;
-        Self::from_json(&bytes, &path)
+        })
+    }
+
+    /// The record of a results folder and the tables that it tells of, even if a run replaces both at this moment.
+    ///
+    /// # Errors
+    /// If there is no record, or it is not what was written.
+    pub(super) fn read_with_tables(folder: &Path) -> Result<(Self, Tables)> {
+        let mut bytes = Self::bytes(folder)?;
+        for _ in 0..ATTEMPTS {
+            let record = Self::from_json(&bytes, &folder.join(RECORD))?;
+            let tables = Tables::open_all(folder, &record.tables);
+            let now = Self::bytes(folder)?;
+            if now == bytes {
+                return Ok((record, tables));
+            }
+            bytes = now;
+        }
+        Err(Error::run(format!("{} is written anew again and again; try later", folder.display())))
     }
 
     /// The record in the bytes of the file at `path`.
@@ -252,28 +273,14 @@ impl RunRecord {
     pub(crate) fn from_json(bytes: &[u8], path: &Path) -> Result<Self> {
         let no_record = |why: &str| Error::request(format!("{} is no record of a run: {why}", path.display()));
         let record: Self = serde_json::from_slice(bytes).map_err(|error| no_record(&error.to_string()))?;
-        let text = std::str::from_utf8(bytes).map_err(|error| no_record(&error.to_string()))?.trim_end();
-        let at = (!record.checksum.is_empty()).then(|| text.rfind(&record.checksum)).flatten();
-        let signed = at.map(|at| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(&text.as_bytes()[..at]);
-            hasher.update(ZEROS.as_bytes());
-            hasher.update(&text.as_bytes()[at + record.checksum.len()..]);
-            hasher.finalize().to_hex()
-        });
-        match signed {
-            Some(hash) if hash.as_str() == record.checksum => Ok(record),
-            Some(_) => Err(Error::request(format!(
+        match sealed::is_intact(bytes) {
+            Some(true) => Ok(record),
+            Some(false) => Err(Error::request(format!(
                 "{} is not what the run wrote: it was damaged or changed since; run the pipeline again, finished cells are kept",
                 path.display()
             ))),
             None => Err(no_record("it has no checksum; run the pipeline again, finished cells are kept")),
         }
-    }
-
-    /// The tables that it tells of.
-    pub(super) fn tables(&self, folder: &Path) -> Tables {
-        Tables { folder: folder.to_owned(), hashes: self.tables.clone() }
     }
 }
 

@@ -208,7 +208,8 @@ impl<'r> RecordedRun<'r> {
         if let Some(problem) = problems.into_iter().next() {
             let help = problem.help.map_or_else(String::new, |help| format!("; {help}"));
             return Err(Error::request(format!(
-                "the run's composer is needed for unions: {}{help}",
+                "the run's composer is needed for unions: {}{help}; --seen-only does without, as only sets that occur in the run \
+                 are considered then",
                 problem.text
             )));
         }

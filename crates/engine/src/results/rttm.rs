@@ -5,7 +5,7 @@
 //! ```
 //!
 //! in seconds. A turn is what touching segments with the same speaker make together. Times are rounded to milliseconds, as is
-//! usual, starts and ends alike, so that turns that touch still do.
+//! usual, starts and ends alike, so that turns that touch still do. Blanks separate the columns, so in names they become `_`.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Span {
 /// `name` says what to call it in a recording.
 ///
 /// # Errors
-/// If a name cannot be written.
+/// If a name cannot be written, or two recordings would have the same.
 pub fn rttm<'a>(
     segments: impl Iterator<Item = (&'a Segment, &'a [u32])>,
     name: impl Fn(&str, u32) -> String,
@@ -41,16 +41,21 @@ pub fn rttm<'a>(
     }
     turns.sort_by_key(|&(file, Span { start, end }, speaker)| (file, start, end, speaker));
     let mut text = String::new();
+    let mut written: BTreeMap<String, &str> = BTreeMap::new();
+    let without_blanks = |text: &str| text.replace(char::is_whitespace, "_");
     for (file, Span { start, end }, speaker) in turns {
-        let name = name(file, speaker);
-        for field in [file, &name] {
-            if field.is_empty() || field.contains(char::is_whitespace) {
-                let text = format!("`{field}` cannot be written as RTTM, where blanks separate the columns");
-                return Err(Error::data(text));
-            }
+        let (name, recording) = (without_blanks(&name(file, speaker)), without_blanks(file));
+        if name.is_empty() || recording.is_empty() {
+            return Err(Error::data("an empty name cannot be written as RTTM, where blanks separate the columns"));
+        }
+        let other = *written.entry(recording.clone()).or_insert(file);
+        if other != file {
+            return Err(Error::data(format!(
+                "`{other}` and `{file}` would both be `{recording}` in RTTM, where names have no blanks; rename one of them"
+            )));
         }
         let (start, duration) = (seconds(start), seconds(end - start));
-        text += &format!("SPEAKER {file} 1 {start} {duration} <NA> <NA> {name} <NA> <NA>\n");
+        text += &format!("SPEAKER {recording} 1 {start} {duration} <NA> <NA> {name} <NA> <NA>\n");
     }
     Ok(text)
 }
@@ -116,8 +121,11 @@ SPEAKER b 1 0.000 1.000 <NA> <NA> s0 <NA> <NA>
     }
 
     #[test]
-    fn a_name_with_a_blank_is_refused() {
-        let refused = written(&[("my recording", 0.0, 1.0, &[0])]).unwrap_err().to_string();
-        assert_eq!(refused, "`my recording` cannot be written as RTTM, where blanks separate the columns");
+    fn blanks_in_names_become_underscores_unless_two_names_would_be_one() {
+        let text = written(&[("my recording", 0.0, 1.0, &[0])]).unwrap();
+        assert_eq!(text, "SPEAKER my_recording 1 0.000 1.000 <NA> <NA> s0 <NA> <NA>\n");
+        let refused = written(&[("a b", 0.0, 1.0, &[0]), ("a_b", 0.0, 1.0, &[0])]).unwrap_err().to_string();
+        assert!(refused.starts_with("`a b` and `a_b` would both be `a_b` in RTTM"), "{refused}");
+        assert!(written(&[("", 0.0, 1.0, &[0])]).is_err());
     }
 }

@@ -14,6 +14,7 @@ use crate::pipeline::Named;
 use crate::plan::shared::Shared;
 use crate::plan::{PlannedEvaluator, Recipe};
 use crate::plugin::Registry;
+use crate::plugin::factory::Created;
 use crate::run::evaluate::evaluate;
 
 /// Reads sets, and scores them with evaluators.
@@ -59,7 +60,7 @@ impl Scorer {
             columns.extend(column.map(|column| (name, Named::One(column.to_owned()))));
         }
         let source = Source { split: request.labels.split(), ..request.source };
-        self.survey.read(source, &columns, usize::MAX)
+        self.survey.read(source, &[source.path.to_owned()], &columns, usize::MAX)
     }
 
     /// Makes an evaluator without parameters.
@@ -83,11 +84,12 @@ impl Scorer {
                 format!("evaluator `{name}` needs the column `{column}` of the data, and here are only sets");
             return Err(Error::request(text));
         }
-        let (params, key) = (params.to_owned(), created.key);
-        let recipe = Recipe { kind: Kind::Evaluator, name: name.to_owned(), params, key, flags, columns };
-        let instance = ForeignEvaluator::try_from(created.instance)?;
+        let Created { instance, key, inputs } = created;
+        let (name, params) = (name.to_owned(), params.to_owned());
+        let recipe = Recipe { kind: Kind::Evaluator, name, params, key, flags, columns, inputs };
+        let instance = ForeignEvaluator::try_from(instance)?;
         let metrics = instance.try_metrics()?;
-        Ok(PlannedEvaluator { shared: Shared::new(recipe, instance), metrics })
+        Ok(PlannedEvaluator { shared: Shared::new(recipe, instance, &self.survey.factory), metrics })
     }
 
     /// Scores sets: metrics and their values.

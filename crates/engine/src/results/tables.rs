@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 
 use polars::prelude::*;
+use polars_parquet::write::schema_to_metadata_key;
 
 use self::assignments::Assignments;
 use self::batch::{Batch, batches};
@@ -130,7 +131,11 @@ impl<'t, 'f> Table<'t, 'f> {
 
     fn add(&mut self, part: &DataFrame) -> PolarsResult<()> {
         if let Some(file) = self.file.take() {
-            self.writer = Some(ParquetWriter::new(file).batched(part.schema())?);
+            // Polars would tell Arrow of texts as views, and pandas cannot read lists of them.
+            let told = schema_to_metadata_key(&part.schema().to_arrow(CompatLevel::oldest()));
+            let writer =
+                ParquetWriter::new(file).with_key_value_metadata(Some(KeyValueMetadata::Static(vec![told])));
+            self.writer = Some(writer.batched(part.schema())?);
         }
         self.writer.as_mut().map_or(Ok(()), |writer| writer.write_batch(part))
     }

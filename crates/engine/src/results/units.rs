@@ -13,8 +13,9 @@ pub fn score_text(unit: Unit, value: f64) -> String {
         Unit::Share | Unit::Count => format!("{:.1}", shown(unit, value)),
         Unit::Number | Unit::Distance => {
             let magnitude = if value == 0.0 || !value.is_finite() { 0.0 } else { value.abs().log10().floor() };
-            let decimals = (3.0 - magnitude).clamp(0.0, 9.0) as usize;
-            format!("{value:.decimals$}")
+            let decimals = (3.0 - magnitude).max(0.0) as usize;
+            // Beyond some zeros nobody counts them.
+            if decimals > 9 { format!("{value:.3e}") } else { format!("{value:.decimals$}") }
         }
     }
 }
@@ -30,5 +31,6 @@ mod tests {
         assert_eq!(score_text(Unit::Distance, 1234.567), "1235");
         assert_eq!(score_text(Unit::Number, -0.012_345_6), "-0.01235");
         assert_eq!(score_text(Unit::Number, 0.0), "0.000");
+        assert_eq!(score_text(Unit::Number, -1.234_56e-12), "-1.235e-12");
     }
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use super::record::RunRecord;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{display, plain};
+use crate::files::{display, plain, read_file, sealed};
 use crate::run::cache::Cache;
+use crate::run::folder::PARTS;
+use crate::run::generation::{RECORD, place};
 
 /// What a look at every file of a results folder has shown.
 #[derive(Debug, Default)]
@@ -15,6 +17,10 @@ pub struct Verified {
     pub tables: usize,
     /// How many kept cells are.
     pub cells: usize,
+    /// How many kept cells are of other versions of compflow, which this one does not use, and cannot judge.
+    pub foreign: usize,
+    /// How many files are whole in which parts tell of themselves.
+    pub parts: usize,
     /// What is not: the file, and what is wrong with it.
     pub damaged: Vec<(PathBuf, String)>,
 }
@@ -29,12 +35,22 @@ pub fn verify(folder: &Path, cancel: &Cancel) -> Result<Verified> {
         std::io::ErrorKind::Interrupted => Error::Interrupted,
         _ => Error::run(format!("{}: {}", display(folder), plain(&error))),
     })?;
-    let nothing = cells.0 + cells.1.len() == 0;
-    match RunRecord::read(folder) {
+    for path in told_by_parts(folder) {
+        match read_file(&path, u64::MAX).is_ok_and(|bytes| sealed::is_intact(&bytes) == Some(true)) {
+            true => found.parts += 1,
+            false => {
+                let text = format!("{} is damaged; run a part again, and it is written anew", path.display());
+                found.damaged.push((path, text));
+            }
+        }
+    }
+    let nothing = cells.whole + cells.foreign + cells.damaged.len() + found.parts + found.damaged.len() == 0;
+    match RunRecord::read_with_tables(folder) {
         Err(error) if nothing => return Err(error),
-        Err(error) => found.damaged.push((folder.join("run.json"), error.to_string())),
-        Ok(record) => {
-            let tables = record.tables(folder);
+        // Parts leave cells, and the run that makes tables of them is still to come.
+        Err(_) if !has_tables(folder) => {}
+        Err(error) => found.damaged.push((folder.join(RECORD), error.to_string())),
+        Ok((_, tables)) => {
             for name in tables.hashes.keys() {
                 match tables.open(name) {
                     Ok(_) => found.tables += 1,
@@ -43,8 +59,23 @@ pub fn verify(folder: &Path, cancel: &Cancel) -> Result<Verified> {
             }
         }
     }
-    found.cells = cells.0;
+    (found.cells, found.foreign) = (cells.whole, cells.foreign);
     let text = |path: &Path| format!("{} is damaged; the next run computes again what it kept", path.display());
-    found.damaged.extend(cells.1.into_iter().map(|path| (path.clone(), text(&path))));
+    found.damaged.extend(cells.damaged.into_iter().map(|path| (path.clone(), text(&path))));
     Ok(found)
+}
+
+/// The files in which parts tell of themselves.
+fn told_by_parts(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join(PARTS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension() == Some("json".as_ref())).collect();
+    files.sort();
+    files
+}
+
+/// Whether there is a record, in whatever state, or a table that one must have been for.
+fn has_tables(folder: &Path) -> bool {
+    let record = place(folder, RECORD).symlink_metadata().is_ok();
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    record || entries.any(|path| path.extension() == Some("parquet".as_ref()))
 }

@@ -1,6 +1,7 @@
 //! Labelling examples by the clusters that were found in others: the nearest representative.
 
 use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
+use compflow_kernels::pairs::squared;
 
 use super::distances::representatives;
 use super::means::means;
@@ -61,11 +62,6 @@ impl Representatives {
         let sets = nearest.collect();
         (sets, total / task.embeddings.len() as f64)
     }
-}
-
-/// The squared distance, whose order is that of both distances of a space.
-pub(super) fn squared(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! free; whoever comes after it waits behind it, so that its turn comes.
 
 use std::fmt::{self, Debug, Formatter};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(crate) struct Budget {
     total: u64,
     queue: Mutex<Queue>,
     moved: Condvar,
+    /// Whether somebody has waited already.
+    waited: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +46,7 @@ struct Queue {
 
 impl Budget {
     pub(crate) fn new(total: u64) -> Self {
-        Self { total, queue: Mutex::default(), moved: Condvar::new() }
+        Self { total, queue: Mutex::default(), moved: Condvar::new(), waited: AtomicBool::new(false) }
     }
 
     /// Takes so many bytes when they are free, and says once if they are not yet.
@@ -115,7 +117,9 @@ impl Room for Place<'_> {
             let (needs, total) = (human_bytes(bytes), human_bytes(self.budget.total));
             let text =
                 format!("needs {needs} of the {total} that all cells have, and waits until so much is free");
-            self.observer.log(Level::Info, about, &text);
+            // The first says why things are slow; a line for each would say no more.
+            let is_first = !self.budget.waited.swap(true, Ordering::Relaxed);
+            self.observer.log(if is_first { Level::Warn } else { Level::Info }, about, &text);
         })?;
         self.bytes.store(bytes, Ordering::Relaxed);
         Ok(())
@@ -139,8 +143,8 @@ mod tests {
     struct Heard(Mutex<Sender<String>>);
 
     impl Observer for Heard {
-        fn log(&self, _level: Level, about: &str, text: &str) {
-            self.0.lock().unwrap().send(format!("{about} {text}")).unwrap();
+        fn log(&self, level: Level, about: &str, text: &str) {
+            self.0.lock().unwrap().send(format!("{level:?}: {about} {text}")).unwrap();
         }
 
         fn error(&self, _about: &str, _text: &str) {}
@@ -152,6 +156,11 @@ mod tests {
         let (sender, heard) = mpsc::channel();
         let observer = Heard(Mutex::new(sender));
         let place = || Place::take(&budget, 50 << 20, &observer, &cancel).unwrap();
+        let waits = |level| {
+            format!(
+                "{level}: large needs 80.00 MiB of the 100.00 MiB that all cells have, and waits until so much is free"
+            )
+        };
         let small = place();
         thread::scope(|scope| {
             let (ended, end) = mpsc::channel();
@@ -162,9 +171,7 @@ mod tests {
                 first.send("large").unwrap();
                 drop((large, first));
             });
-            let waits =
-                "large needs 80.00 MiB of the 100.00 MiB that all cells have, and waits until so much is free";
-            assert_eq!(heard.recv().unwrap(), waits);
+            assert_eq!(heard.recv().unwrap(), waits("Warn"));
             // It would fit beside the small one, and comes after the large one all the same.
             scope.spawn(|| {
                 let later = place();
@@ -176,6 +183,12 @@ mod tests {
             assert_eq!((end.recv().unwrap(), end.recv().unwrap()), ("large", "later"));
         });
         assert!(heard.try_recv().is_err(), "it is said once");
+        let small = place();
+        thread::scope(|scope| {
+            scope.spawn(|| place().make(80 << 20, "large").unwrap());
+            assert_eq!(heard.recv().unwrap(), waits("Info"));
+            drop(small);
+        });
         assert_eq!(budget.queue.lock().unwrap().taken, 0);
     }
 

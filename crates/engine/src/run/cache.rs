@@ -15,7 +15,7 @@ use super::folder::CELLS;
 use super::outcome::Outcome;
 use super::stability::Measured;
 use crate::cancel::Cancel;
-use crate::files::{display, write_whole};
+use crate::files::{display, read_file, write_file};
 use crate::observer::Observer;
 
 /// A kind of files.
@@ -51,12 +51,11 @@ impl Sort {
         let Some(rest) = rest.strip_prefix(self.version.as_bytes()) else {
             let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let is_number = number > 0 && rest.get(number) == Some(&b'\n');
-            return if is_number { Content::Foreign } else { Content::Damaged };
+            // No other version has both this layout and this checksum: the number itself is what is damaged.
+            let is_ours = is_number && whole(&rest[number + 1..], key).is_some();
+            return if is_number && !is_ours { Content::Foreign } else { Content::Damaged };
         };
-        match rest.split_at_checked(blake3::OUT_LEN) {
-            Some((hash, payload)) if checksum(key, payload).as_bytes() == hash => Content::Payload(payload),
-            _ => Content::Damaged,
-        }
+        whole(rest, key).map_or(Content::Damaged, Content::Payload)
     }
 }
 
@@ -83,6 +82,17 @@ enum Content<'b> {
 pub(super) struct Failure {
     pub(super) about: String,
     pub(super) error: String,
+}
+
+/// What a look at all files has shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Looked {
+    /// How many are what was written.
+    pub(crate) whole: usize,
+    /// How many are of other versions of compflow, which this one does not use.
+    pub(crate) foreign: usize,
+    /// Those that are neither.
+    pub(crate) damaged: Vec<PathBuf>,
 }
 
 /// The keys in a folder.
@@ -159,10 +169,13 @@ impl Cache {
         self.read(key, FAILURE)
     }
 
-    /// Remembers for others who look into the folder that something failed. Nobody depends on it: what failed is tried again.
-    pub(super) fn note_failure(&self, key: &str, about: &str, error: &str) {
+    /// Remembers for others who look into the folder that something failed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn note_failure(&self, key: &str, about: &str, error: &str) -> io::Result<()> {
         let failure = Failure { about: about.to_owned(), error: error.to_owned() };
-        let _ = self.write(key, FAILURE, &failure);
+        self.write(key, FAILURE, &failure)
     }
 
     /// Forgets that something failed.
@@ -196,11 +209,14 @@ impl Cache {
 
     fn read<T: DeserializeOwned>(&self, key: &str, sort: Sort) -> Option<T> {
         let path = self.path(key, sort)?;
-        let bytes = std::fs::read(&path).ok()?;
-        let value = match sort.content(&bytes, key) {
-            Content::Foreign => return None,
-            Content::Damaged => None,
-            Content::Payload(payload) => postcard::from_bytes(payload).ok(),
+        let value = match read_file(&path, u64::MAX) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => None,
+            Ok(bytes) => match sort.content(&bytes, key) {
+                Content::Foreign => return None,
+                Content::Damaged => None,
+                Content::Payload(payload) => postcard::from_bytes(payload).ok(),
+            },
         };
         if let (None, Some(observer)) = (&value, &self.observer) {
             observer.log(Level::Warn, &display(&path), "is damaged; what it kept is computed again");
@@ -211,15 +227,15 @@ impl Cache {
     fn write<T: Serialize>(&self, key: &str, sort: Sort, value: &T) -> io::Result<()> {
         let Some(path) = self.path(key, sort) else { return Ok(()) };
         let bytes = sort.bytes(key, value)?;
-        write_whole(&path, false, |file| file.write_all(&bytes))
+        write_file(&path, |file| file.write_all(&bytes))
     }
 
-    /// How many files are whole, and those that are not.
+    /// Looks at every file.
     ///
     /// # Errors
-    /// If one cannot be read.
-    pub(crate) fn verify(&self, cancel: &Cancel) -> io::Result<(usize, Vec<PathBuf>)> {
-        let (mut whole, mut damaged) = (0, Vec::new());
+    /// If the end was requested.
+    pub(crate) fn verify(&self, cancel: &Cancel) -> io::Result<Looked> {
+        let mut looked = Looked::default();
         for entry in self.entries() {
             let path = entry.path();
             let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('.'));
@@ -232,13 +248,16 @@ impl Cache {
             if cancel.requested() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            match sort.content(&std::fs::read(&path)?, key) {
-                Content::Damaged => damaged.push(path),
-                Content::Payload(_) | Content::Foreign => whole += 1,
+            match read_file(&path, u64::MAX).as_ref().map(|bytes| sort.content(bytes, key)) {
+                Ok(Content::Payload(_)) => looked.whole += 1,
+                Ok(Content::Foreign) => looked.foreign += 1,
+                // Nobody has written it, or it is gone since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
+                Ok(Content::Damaged) | Err(_) => looked.damaged.push(path),
             }
         }
-        damaged.sort();
-        Ok((whole, damaged))
+        looked.damaged.sort();
+        Ok(looked)
     }
 }
 
@@ -263,6 +282,12 @@ pub(crate) fn read_anything(bytes: &[u8]) {
     }
     read::<Measured>(STABILITY, bytes);
     read::<Failure>(FAILURE, bytes);
+}
+
+/// What follows a checksum that is right for it.
+fn whole<'b>(bytes: &'b [u8], key: &str) -> Option<&'b [u8]> {
+    let (hash, payload) = bytes.split_at_checked(blake3::OUT_LEN)?;
+    (checksum(key, payload).as_bytes() == hash).then_some(payload)
 }
 
 /// Of what is kept under a key: a file under another's name is no better than a damaged one.
@@ -299,13 +324,26 @@ mod tests {
         cache.store("a", &outcome).unwrap();
         let back = cache.load("a").unwrap();
         assert_eq!(back.clustering.assignments, outcome.clustering.assignments);
-        assert_eq!((back.distances, back.scores), (outcome.distances, outcome.scores));
+        assert_eq!((back.distances, back.scores), (outcome.distances.clone(), outcome.scores.clone()));
 
         // Under another's name it is not what was computed there.
         std::fs::copy(cache.path("a", CELL).unwrap(), cache.path("b", CELL).unwrap()).unwrap();
         assert!(cache.load("b").is_none());
-        let (whole, damaged) = cache.verify(&Cancel::default()).unwrap();
-        assert_eq!((whole, damaged), (1, vec![cache.path("b", CELL).unwrap()]));
+        let damaged = vec![cache.path("b", CELL).unwrap()];
+        let looked = cache.verify(&Cancel::default()).unwrap();
+        assert_eq!(looked, Looked { whole: 1, foreign: 0, damaged: damaged.clone() });
+
+        // A file of another version is none of ours, and one whose number alone has changed is damaged.
+        let of_another = |text: &[u8]| std::fs::write(&damaged[0], text).unwrap();
+        of_another(b"compflow cell 3\nwhatever it had there, which was more than a checksum is long");
+        let looked = cache.verify(&Cancel::default()).unwrap();
+        assert_eq!(looked, Looked { whole: 1, foreign: 1, damaged: Vec::new() });
+        for digit in b"012356789" {
+            let mut bytes = CELL.bytes("b", &outcome).unwrap();
+            bytes[CELL.header.len()] = *digit;
+            of_another(&bytes);
+            assert_eq!(cache.verify(&Cancel::default()).unwrap().damaged, damaged, "{digit}");
+        }
 
         let path = cache.path("a", CELL).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
@@ -320,7 +358,7 @@ mod tests {
     fn what_failed_is_told_until_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path(), &observer()).unwrap();
-        cache.note_failure("b", "made trial 0 KM", "no");
+        cache.note_failure("b", "made trial 0 KM", "no").unwrap();
         std::fs::write(folder.path().join("cells/c.cell.17-0.tmp"), "half").unwrap();
         let failure = Failure { about: "made trial 0 KM".to_owned(), error: "no".to_owned() };
         assert_eq!(cache.failure("b"), Some(failure));
@@ -328,5 +366,8 @@ mod tests {
         assert!(listing.failed.contains("b") && listing.kept.is_empty(), "{listing:?}");
         cache.forget_failure("b");
         assert_eq!(cache.failure("b"), None);
+        // Others wait for what is told, so it must not get lost unnoticed.
+        std::fs::remove_dir_all(folder.path().join(CELLS)).unwrap();
+        assert!(cache.note_failure("b", "made trial 0 KM", "no").is_err());
     }
 }

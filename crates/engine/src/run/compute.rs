@@ -95,15 +95,14 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     // What was computed beside a component that writes to what it is lent is not kept.
     let trusted = !cell.trial(plan).damaged.load(Ordering::Relaxed);
     let stored = match trusted {
-        _ if !changed => true,
-        true => cache
-            .store(&key, &outcome)
-            .inspect_err(|error| {
-                // The result stays in memory and goes into the tables; only a second run has to compute it again.
-                observer.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {}", plain(error)));
-            })
-            .is_ok(),
-        false => false,
+        _ if !changed => Ok(()),
+        true => cache.store(&key, &outcome).map_err(|error| {
+            let why = plain(&error);
+            // The result stays in memory and goes into the tables; only a second run has to compute it again.
+            observer.log(Level::Warn, &about, &format!("the finished cell cannot be kept: {why}"));
+            why
+        }),
+        false => Err("a component has written to the examples that it is only lent".to_owned()),
     };
     match failed {
         Some(Error::Cancelled) => return row,
@@ -121,7 +120,9 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
         row.error = Some(text);
     }
     row.brief = Some(Brief::of(plan, cell, &outcome));
-    row.unkept = (!stored).then(|| Box::new(outcome));
+    row.unkept = stored.is_err().then(|| Box::new(outcome));
+    // That it failed is told in another way.
+    row.lost = stored.err().filter(|_| row.error.is_none());
     row
 }
 
@@ -173,6 +174,13 @@ impl Job<'_> {
         })
     }
 
+    /// Fails if a file that a component may read has changed: what was computed may be from another content than that which it
+    /// is kept under. To be asked when the component has read all it ever will for it.
+    pub(super) fn require_inputs(&self, recipe: &Recipe) -> Result<()> {
+        let composer = self.plan.setting.composer.iter().map(|composer| &composer.recipe);
+        composer.chain([recipe]).try_for_each(|recipe| self.factory.check_inputs(&recipe.inputs))
+    }
+
     /// Fails if somebody has written into the examples: later cells would compute something else from them, and keep it.
     pub(super) fn require_intact(&self, cell: Cell, about: &str) -> Result<()> {
         let trial = cell.trial(self.plan);
@@ -219,6 +227,7 @@ fn cluster(job: &Job<'_>, cell: Cell, host: &ComponentHost<'_>, about: &str) -> 
     }
     let distances = job.with_examples(cell, true, |task| distances(task, &clustering, &services))?;
     job.require_intact(cell, about)?;
+    job.require_inputs(&cell.setup(plan).recipe)?;
     // An error while an instance is closed does not discard the outcome.
     if let Err(error) = instance.close() {
         services.log(Level::Warn, format!("while it was being ended: {error}"));

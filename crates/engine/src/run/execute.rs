@@ -178,11 +178,11 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
                 let Factory { observer, cancel, .. } = &shared.factory;
                 let place = Place::take(&shared.budget, shared.plan.setting.memory, &**observer, cancel);
                 let Ok(place) = place else { break };
-                let row = match &mut hand {
+                let mut row = match &mut hand {
                     Some(hand) => hand.compute(&shared, *cell, &place),
                     None => attempt(&shared, *cell, &place),
                 };
-                note_failure(&shared.plan, &shared.cache, *cell, &row);
+                note_failure(&shared.plan, &shared.cache, *cell, &mut row);
                 if sender.send((at, row)).is_err() {
                     break;
                 }

@@ -4,18 +4,29 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
-use super::generation::{RECORD, is_passing, place, sweep};
+use serde::Deserialize;
+
+use super::generation::{RECORD, is_passing, place, read_record, require_places, sweep};
 use crate::error::{Error, Result};
-use crate::files::{display, plain};
+use crate::files::{display, open_file, plain, sealed};
 
 /// The folder inside, with finished cells.
 pub(super) const CELLS: &str = "cells";
 /// The folder inside, with data that was in memory.
 pub const INPUTS: &str = "inputs";
 /// The folder inside, with what parts tell of themselves.
-pub(super) const PARTS: &str = "parts";
+pub(crate) const PARTS: &str = "parts";
 /// The folder inside, with scripts that run parts.
 const SLURM: &str = "slurm";
+
+/// More bytes than a record, or what a part tells of itself, ever has.
+pub(super) const LARGEST: u64 = 1 << 30;
+
+/// What says whose results they are.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
 
 /// The results folder, ours alone while this lives.
 #[derive(Debug)]
@@ -38,6 +49,7 @@ impl ResultsFolder {
             // A file system without locks: better to run unprotected than not at all.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
+        require_places(folder).map_err(|error| unwritable(folder, &error))?;
         sweep(folder);
         Ok(Self { _lock: lock })
     }
@@ -45,7 +57,7 @@ impl ResultsFolder {
 
 /// Whether a run is at work in a folder.
 pub(crate) fn is_in_use(folder: &Path) -> bool {
-    let lock = File::open(folder.join(".lock"));
+    let lock = open_file(&folder.join(".lock"));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
@@ -68,10 +80,10 @@ fn open_lock(path: &Path) -> io::Result<File> {
 /// If it holds something else, or cannot be made.
 pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
     let about = |text: String| Error::request(format!("{} {text}", display(folder)));
-    let record = std::fs::read(place(folder, RECORD)).ok();
-    let earlier: serde_json::Value =
-        record.iter().find_map(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-    match earlier.get("name").and_then(serde_json::Value::as_str) {
+    let record = read_record(folder).ok();
+    // The name of one that is damaged may be another than it was.
+    let earlier: Option<Named> = record.iter().find_map(|bytes| sealed::from_json(bytes));
+    match earlier.map(|earlier| earlier.name) {
         Some(name) if name != pipeline => {
             return Err(about(format!(
                 "holds the results of the pipeline `{name}`, and this is `{pipeline}`: choose another folder with --out",
@@ -80,7 +92,7 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
         Some(_) => {}
         // Cells are ours whatever became of the record: they know themselves what they belong to.
         None if folder.join(CELLS).is_dir() => {}
-        None if record.is_some() => {
+        None if place(folder, RECORD).exists() => {
             return Err(about("holds a run.json that is not ours: choose another folder with --out".to_owned()));
         }
         None => {

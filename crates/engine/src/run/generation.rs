@@ -5,17 +5,17 @@
 //! is interrupted, whoever looks into the results folder finds the new files where they are, and the next run goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::folder::CELLS;
+use super::folder::{CELLS, LARGEST};
 use crate::error::{Error, Result};
-use crate::files::{Output, UNFINISHED, plain, sync_folder, write_new};
+use crate::files::{Output, UNFINISHED, open_file, plain, read_file, replaceable, sync_folder, write_new};
 
 /// Where a finished generation is until its files have their places.
 const COMMITTED: &str = ".committed";
@@ -23,6 +23,26 @@ const COMMITTED: &str = ".committed";
 const UNCOMMITTED: &str = ".next-";
 /// The record, which is put in its place last.
 pub(crate) const RECORD: &str = "run.json";
+
+/// All tables that there can be.
+const TABLES: [&str; 11] = [
+    "assignments",
+    "clusters",
+    "densities",
+    "factors",
+    "memberships",
+    "metrics",
+    "runs",
+    "selection",
+    "singletons",
+    "summary",
+    "traces",
+];
+
+/// Whether a file belongs to a generation; nothing else is put anywhere.
+fn belongs(name: &str) -> bool {
+    name == RECORD || name.strip_suffix(".parquet").is_some_and(|table| TABLES.contains(&table))
+}
 
 /// Files that are written and not yet seen.
 #[derive(Debug)]
@@ -50,6 +70,9 @@ impl Generation {
         name: &str,
         write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
     ) -> io::Result<String> {
+        if !belongs(name) {
+            return Err(io::Error::other(format!("{name} is none of the files of a generation")));
+        }
         Ok(write_new(&self.folder.path().join(name), write)?.to_hex().to_string())
     }
 
@@ -66,16 +89,23 @@ impl Generation {
 
 /// Puts the files of a finished generation where people look for them, and takes away tables of earlier ones that it lacks.
 fn settle(results: &Path) -> io::Result<()> {
-    let committed = results.join(COMMITTED);
-    let names = match std::fs::read_dir(&committed) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<BTreeSet<_>>>()?,
-    };
-    if names.contains(OsStr::new(RECORD)) {
+    let Some(committed) = committed(results)? else { return Ok(()) };
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(&committed)? {
+        let (entry, no_file) = (entry?, |name: &str| {
+            io::Error::other(format!("{COMMITTED}/{name} is no file of a run: see whose it is, and remove it"))
+        });
+        let name = entry.file_name().into_string().map_err(|name| no_file(&name.to_string_lossy()))?;
+        if !belongs(&name) || !entry.file_type()?.is_file() {
+            return Err(no_file(&name));
+        }
+        can_have(results, &name)?;
+        names.insert(name);
+    }
+    if names.contains(RECORD) {
         let before = tables_of(&results.join(RECORD));
         let now = tables_of(&committed.join(RECORD));
-        for name in before.difference(&now) {
+        for name in before.difference(&now).filter(|name| TABLES.contains(&name.as_str())) {
             match std::fs::remove_file(results.join(format!("{name}.parquet"))) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -90,17 +120,42 @@ fn settle(results: &Path) -> io::Result<()> {
     std::fs::remove_dir(&committed)
 }
 
-/// The names of the tables that a record tells of.
-fn tables_of(record: &Path) -> BTreeSet<String> {
-    let record = std::fs::read(record).unwrap_or_default();
-    let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
-    let tables = record.get("tables").and_then(serde_json::Value::as_object);
-    // Names of our own making, and no way out of the folder.
-    let is_name = |name: &&String| name.bytes().all(|byte| byte.is_ascii_lowercase());
-    tables.into_iter().flat_map(|tables| tables.keys()).filter(is_name).cloned().collect()
+/// Makes sure that the files of a generation can take their places, before anything is computed for them.
+pub(super) fn require_places(results: &Path) -> io::Result<()> {
+    committed(results)?;
+    let tables = TABLES.iter().map(|name| format!("{name}.parquet"));
+    tables.chain([RECORD.to_owned()]).try_for_each(|name| can_have(results, &name))
 }
 
-/// A cell that was not finished after this time will not be.
+/// Whether a file can have its place: nothing but a file is replaced.
+fn can_have(results: &Path, name: &str) -> io::Result<()> {
+    replaceable(&results.join(name)).map_err(|error| io::Error::other(format!("{name} {}", plain(&error))))
+}
+
+/// The folder with a finished generation whose files are not all in their places. A link is none: it might lead to files of
+/// somebody else, which would be put among the results.
+fn committed(results: &Path) -> io::Result<Option<PathBuf>> {
+    let path = results.join(COMMITTED);
+    match std::fs::symlink_metadata(&path) {
+        Ok(found) if found.is_dir() => Ok(Some(path)),
+        Ok(_) => {
+            Err(io::Error::other(format!("{COMMITTED} is a link or a file, and no folder of ours: remove it")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names of the tables that a record tells of.
+fn tables_of(record: &Path) -> BTreeSet<String> {
+    let record = read_file(record, LARGEST).unwrap_or_default();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap_or_default();
+    let tables = record.get("tables").and_then(serde_json::Value::as_object);
+    tables.into_iter().flat_map(|tables| tables.keys()).cloned().collect()
+}
+
+/// A cell that was not finished after this time will not be. Parts of a run write cells at any time, on any machine, and lock
+/// nothing; neither a process number nor a lock would tell here whether somebody there is still writing. They are small.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes what runs that were killed have left behind. Only for who has locked the folder; parts write cells beside it.
@@ -133,8 +188,55 @@ pub(crate) fn is_passing(name: &str) -> bool {
 
 /// Where a file of a results folder is now.
 pub(crate) fn place(results: &Path, name: &str) -> PathBuf {
-    let committed = results.join(COMMITTED).join(name);
-    if committed.exists() { committed } else { results.join(name) }
+    let committed = committed(results).ok().flatten().map(|folder| folder.join(name));
+    committed.filter(|path| path.exists()).unwrap_or_else(|| results.join(name))
+}
+
+/// Opens a file of a results folder where it is now, even if it is being put in its place.
+fn open(results: &Path, name: &str) -> io::Result<File> {
+    if let Some(folder) = committed(results).ok().flatten() {
+        match open_file(&folder.join(name)) {
+            // It may have left meanwhile; it does not come back.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+    }
+    open_file(&results.join(name))
+}
+
+/// The bytes of the record of a results folder.
+pub(crate) fn read_record(results: &Path) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut file) = (Vec::new(), open(results, RECORD)?.take(LARGEST));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The highest number of a file that is held open: a process may have a thousand or so, and they are numbered from below.
+#[cfg(unix)]
+const MOST_HELD: i32 = 256;
+
+/// A table that stays what it is, whatever takes its place.
+#[derive(Debug)]
+struct Held(File);
+
+impl Held {
+    /// `None` if there are enough of them, or it cannot be opened.
+    fn open(results: &Path, name: &str) -> Option<Self> {
+        let file = open(results, name).ok()?;
+        #[cfg(unix)]
+        if std::os::fd::AsRawFd::as_raw_fd(&file) > MOST_HELD {
+            return None;
+        }
+        Some(Self(file))
+    }
+
+    /// The same file once more, with a position of its own.
+    fn again(&self) -> io::Result<File> {
+        #[cfg(target_os = "linux")]
+        return File::open(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&self.0)));
+        #[cfg(not(target_os = "linux"))]
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The tables of a results folder, and what their content must be.
@@ -143,9 +245,23 @@ pub(crate) struct Tables {
     pub(crate) folder: PathBuf,
     /// BLAKE3 of each.
     pub(crate) hashes: BTreeMap<String, String>,
+    /// Those that were opened when this was made: a run may replace them at any time.
+    held: Arc<BTreeMap<String, Held>>,
 }
 
 impl Tables {
+    /// Of a results folder whose record has these hashes. What cannot be opened is noticed by whoever reads it.
+    pub(crate) fn open_all(folder: &Path, hashes: &BTreeMap<String, String>) -> Self {
+        let held = |name: &String| Some((name.clone(), Held::open(folder, &format!("{name}.parquet"))?));
+        Self {
+            folder: folder.to_owned(),
+            hashes: hashes.clone(),
+            held: Arc::new(
+                hashes.keys().filter(|name| TABLES.contains(&name.as_str())).filter_map(held).collect(),
+            ),
+        }
+    }
+
     /// Whether the run has such a table.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.hashes.contains_key(name)
@@ -162,14 +278,15 @@ impl Tables {
             return Err(Error::request(format!("{}: {text}", path.display())));
         };
         let unreadable = |error: io::Error| Error::request(format!("{}: {}", path.display(), plain(&error)));
-        let mut file =
-            File::open(place(&self.folder, &format!("{name}.parquet"))).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => {
-                    let text = "is missing; run the pipeline again, finished cells are kept";
-                    Error::request(format!("{} {text}", path.display()))
-                }
-                _ => unreadable(error),
-            })?;
+        let held = self.held.get(name).and_then(|held| held.again().ok());
+        let opened = held.map_or_else(|| open(&self.folder, &format!("{name}.parquet")), Ok);
+        let mut file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                let text = "is missing; run the pipeline again, finished cells are kept";
+                Error::request(format!("{} {text}", path.display()))
+            }
+            _ => unreadable(error),
+        })?;
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; 1 << 20];
         loop {
@@ -259,15 +376,21 @@ mod tests {
         let next = Generation::begin(results.path()).unwrap();
         let hash = next.write("runs.parquet", |file| file.write_all(b"content")).unwrap();
         next.commit().unwrap();
-        let tables =
-            Tables { folder: results.path().to_owned(), hashes: BTreeMap::from([("runs".to_owned(), hash)]) };
+        let hashes = BTreeMap::from([("runs".to_owned(), hash)]);
+        let tables = Tables::open_all(results.path(), &hashes);
         let (mut file, _) = tables.open("runs").unwrap();
         let mut text = String::new();
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "content");
-        std::fs::write(results.path().join("runs.parquet"), "cOntent").unwrap();
-        assert!(tables.open("runs").unwrap_err().to_string().contains("is not what the run wrote"));
+        // One that takes its place is for those who come later.
+        let next = Generation::begin(results.path()).unwrap();
+        next.write("runs.parquet", |file| file.write_all(b"another")).unwrap();
+        next.commit().unwrap();
+        assert!(tables.open("runs").is_ok());
+        let tables = || Tables::open_all(results.path(), &hashes);
+        assert!(tables().open("runs").unwrap_err().to_string().contains("is not what the run wrote"));
         std::fs::remove_file(results.path().join("runs.parquet")).unwrap();
+        let tables = tables();
         assert!(tables.open("runs").unwrap_err().to_string().contains("is missing"));
         assert!(tables.open("metrics").unwrap_err().to_string().contains("has it finished?"));
     }

@@ -1,5 +1,6 @@
 //! What a part tells of itself while it works: a small file, written anew every few seconds. One that falls silent was killed.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest;
 use super::part::{Part, Phase};
-use crate::files::write_whole;
+use crate::files::{sealed, write_file};
 
 /// How often news is told.
 const NEWS: Duration = Duration::from_secs(2);
@@ -36,12 +37,20 @@ pub(super) struct Heartbeat {
     pub(super) kept: usize,
     pub(super) computed: usize,
     pub(super) failed: usize,
+    /// How many ended and left nothing in the folder, which could not be written to.
+    #[serde(default)]
+    pub(super) lost: usize,
 }
 
 impl Heartbeat {
+    /// How many cells have ended.
+    pub(super) fn done(&self) -> usize {
+        self.kept + self.computed + self.failed + self.lost
+    }
+
     /// How many cells it has in hand.
     pub(super) fn running(&self) -> usize {
-        self.jobs.min(self.cells.saturating_sub(self.kept + self.computed + self.failed))
+        self.jobs.min(self.cells.saturating_sub(self.done()))
     }
 }
 
@@ -76,6 +85,7 @@ impl Heart {
             kept: 0,
             computed: 0,
             failed: 0,
+            lost: 0,
         };
         let file = manifest::path(results, fingerprint, phase, &format!("part-{}-of-{}", part.number, part.of));
         let mut heart = Self { beat, file, told: (Instant::now(), 0) };
@@ -86,7 +96,7 @@ impl Heart {
     /// Tells how far the part is, if it is time to.
     pub(super) fn pass(&mut self) {
         let (last, known) = self.told;
-        let pause = if self.ended_cells() == known { SILENCE } else { NEWS };
+        let pause = if self.beat.done() == known { SILENCE } else { NEWS };
         if last.elapsed() >= pause {
             self.tell();
         }
@@ -98,15 +108,11 @@ impl Heart {
         self.tell();
     }
 
-    fn ended_cells(&self) -> usize {
-        self.beat.kept + self.beat.computed + self.beat.failed
-    }
-
     /// Work does not depend on anybody hearing of it.
     fn tell(&mut self) {
         self.beat.heard = now();
-        self.told = (Instant::now(), self.ended_cells());
-        let _ = write_whole(&self.file, false, |file| Ok(serde_json::to_writer(file, &self.beat)?));
+        self.told = (Instant::now(), self.beat.done());
+        let _ = write_file(&self.file, |file| file.write_all(sealed::to_json(&self.beat)?.as_bytes()));
     }
 }
 

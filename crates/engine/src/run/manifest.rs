@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::PARTS;
 use super::part::Phase;
-use crate::files::{hash_parts, write_whole};
+use crate::files::{hash_parts, sealed, write_file};
 use crate::pipeline;
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
@@ -34,7 +34,7 @@ pub(super) struct Manifest {
 }
 
 /// What tells plans from one another that share a folder: pipeline, components and data.
-pub(super) fn fingerprint(plan: &Plan) -> String {
+pub(crate) fn fingerprint(plan: &Plan) -> String {
     let pipeline = pipeline::key(&plan.resolved, &plan.only);
     let composer = plan.setting.composer.iter().map(|composer| &composer.recipe);
     let clusterers = plan.clusterers.iter().flat_map(|planned| planned.setups()).map(|setup| &setup.recipe);
@@ -75,10 +75,10 @@ impl Manifest {
     /// # Errors
     /// If it cannot be written.
     pub(super) fn write(&self, results: &Path, fingerprint: &str) -> io::Result<()> {
-        let json = serde_json::to_string(self)?;
+        let json = sealed::to_json(self)?;
         let path = path(results, fingerprint, self.phase, CELLS);
         std::fs::create_dir_all(results.join(PARTS))?;
-        write_whole(&path, false, |file| file.write_all(json.as_bytes()))
+        write_file(&path, |file| file.write_all(json.as_bytes()))
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) mod folder;
 pub(crate) mod generation;
 pub(crate) mod heartbeat;
 pub(crate) mod isolate;
-mod manifest;
+pub(crate) mod manifest;
 pub(crate) mod means;
 pub(crate) mod members;
 pub(crate) mod memory;

@@ -103,7 +103,7 @@ pub struct PartOptions {
 }
 
 /// What became of a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartFinished {
     /// Its phase.
     pub phase: Phase,
@@ -115,6 +115,10 @@ pub struct PartFinished {
     pub computed: usize,
     /// How many failed.
     pub failed: usize,
+    /// How many ended and are not in the folder all the same.
+    pub lost: usize,
+    /// Why the first of these is not.
+    pub lost_why: Option<String>,
     /// Whether the end was requested before all were done.
     pub interrupted: bool,
 }
@@ -123,18 +127,21 @@ pub struct PartFinished {
 struct Followed {
     progress: Box<dyn Progress>,
     heart: Heart,
+    lost_why: Option<String>,
 }
 
 impl Watch for Followed {
     fn ended(&mut self, _at: usize, row: Row) {
         let beat = &mut self.heart.beat;
         match (&row.error, &row.brief) {
+            _ if row.lost.is_some() => beat.lost += 1,
             (Some(_), _) => beat.failed += 1,
             (None, Some(_)) if row.kept => beat.kept += 1,
             (None, Some(_)) => beat.computed += 1,
             (None, None) => return,
         }
-        self.progress.advance((beat.failed + beat.kept + beat.computed) as u64, beat.cells as u64);
+        self.progress.advance(beat.done() as u64, beat.cells as u64);
+        self.lost_why = self.lost_why.take().or(row.lost);
     }
 
     fn passing(&mut self) {
@@ -172,7 +179,8 @@ impl Plan {
         let cells = options.part.share(cells);
         let jobs = self.jobs.clamp(1, cells.len().max(1));
         let heart = Heart::start(out, &fingerprint(self), phase, options.part, jobs, cells.len());
-        let mut followed = Followed { progress: observer.count(Counted::Cells, cells.len()), heart };
+        let mut followed =
+            Followed { progress: observer.count(Counted::Cells, cells.len()), heart, lost_why: None };
         let shared = Shared {
             plan: self.clone(),
             factory: self.factory.watched_by(observer, cancel),
@@ -184,7 +192,7 @@ impl Plan {
             workers,
         };
         execute(&Arc::new(shared), cells, &mut followed);
-        let Followed { progress, heart } = followed;
+        let Followed { progress, heart, lost_why } = followed;
         drop(progress);
         observer.cells_ended();
         let beat = heart.beat.clone();
@@ -195,6 +203,8 @@ impl Plan {
             kept: beat.kept,
             computed: beat.computed,
             failed: beat.failed,
+            lost: beat.lost,
+            lost_why,
             interrupted: cancel.requested(),
         })
     }

@@ -4,6 +4,7 @@ use super::brief::Brief;
 use super::cache::Cache;
 use super::row::Row;
 use super::selection::kept;
+use crate::files::plain;
 use crate::plan::Plan;
 use crate::plan::cell::Cell;
 
@@ -36,9 +37,12 @@ pub(super) fn identity(plan: &Plan, cell: Cell) -> String {
 }
 
 /// Leaves a note of a failed cell in the folder; takes away that of one which no longer fails.
-pub(super) fn note_failure(plan: &Plan, cache: &Cache, cell: Cell, row: &Row) {
+pub(super) fn note_failure(plan: &Plan, cache: &Cache, cell: Cell, row: &mut Row) {
     match &row.error {
-        Some(error) => cache.note_failure(&identity(plan, cell), &cell.about(plan), error),
+        Some(error) => {
+            let noted = cache.note_failure(&identity(plan, cell), &cell.about(plan), error);
+            row.lost = noted.err().map(|error| plain(&error));
+        }
         None if row.brief.is_some() => cache.forget_failure(&identity(plan, cell)),
         None => {}
     }

@@ -16,6 +16,8 @@ pub(crate) struct Row {
     pub(crate) brief: Option<Brief>,
     /// All that it found, if that could not be kept; what is kept is read back when it is wanted.
     pub(crate) unkept: Option<Box<Outcome>>,
+    /// Why nothing of it is in the folder although it ended: neither what it found nor that it failed could be written.
+    pub(crate) lost: Option<String>,
     /// How its parameters were selected, if they had to be and could.
     pub(crate) selection: Option<Selection>,
     /// Why it failed; both `None` means interrupted.
@@ -33,6 +35,6 @@ impl Row {
 
     /// Of a cell that nothing is known of yet.
     pub(crate) fn unfinished(cell: Cell) -> Self {
-        Self { cell, brief: None, unkept: None, selection: None, error: None, kept: false }
+        Self { cell, brief: None, unkept: None, lost: None, selection: None, error: None, kept: false }
     }
 }

@@ -76,5 +76,10 @@ fn score_with(
         evaluate(job.factory, evaluator, &evaluation, about)?
     };
     job.require_intact(cell, about)?;
+    match recipe.flags.contains(Flags::NEEDS_EMBEDDINGS) {
+        true => job.require_inputs(recipe)?,
+        // Nothing was composed for it.
+        false => job.factory.check_inputs(&recipe.inputs)?,
+    }
     Ok(scores)
 }

@@ -191,7 +191,8 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => {
                 let error = error.to_string();
-                job.cache.note_failure(&key, &about, &error);
+                // Nobody depends on it: what failed is tried again.
+                let _ = job.cache.note_failure(&key, &about, &error);
                 Err(error)
             }
         };

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use compflow_api::{
     Clusterer, Clustering, Code, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
 };
+use compflow_kernels::pairs::squared;
 use serde::{Deserialize, Serialize};
 
-use super::across::{Representatives, squared};
+use super::across::Representatives;
 use super::agreement::agreement;
 use super::compute::Job;
 use super::pool::Pool;
@@ -125,6 +126,8 @@ pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn(
             split
         });
         job.require_intact(cell, about)?;
+        // Before anything is called final: a component refuses files that have changed as it refuses parameters.
+        job.require_inputs(&cell.setup(plan).recipe)?;
         let mut splits = match splits {
             Ok(splits) => splits,
             Err(error) if is_final(&error) => return Ok(Err(error.to_string())),

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, Listing};
-use super::folder::PARTS;
+use super::folder::{LARGEST, PARTS};
+use super::generation::{RECORD, place};
 use super::heartbeat::{DEAD, Heartbeat, now};
 use super::manifest::{CELLS, Manifest};
 use super::part::Phase;
 use crate::error::{Error, Result};
-use crate::pipeline::Pipeline;
+use crate::files::{read_file, sealed};
+use crate::pipeline::{Pipeline, key as key_of};
 
 /// How many reasons of failures are read.
 const REASONS: usize = 3;
@@ -22,10 +24,12 @@ const REASONS: usize = 3;
 pub struct Status {
     /// In the order in which they run; a pipeline that does not tune has one.
     pub phases: Vec<PhaseStatus>,
-    /// Whether the tables have been written since the parts were last heard of.
+    /// Whether the tables in the folder are those of these cells.
     pub tables: bool,
     /// How many parts are at work.
     pub parts: usize,
+    /// How many seconds ago the most silent of them was last heard of.
+    pub heard_seconds_ago: Option<f64>,
     /// Members that fell silent before their end: number, machine and process.
     pub silent: Vec<String>,
     /// About how many seconds are left, if the parts that are at work go on as they do.
@@ -67,9 +71,45 @@ pub struct Others {
     pub kept: usize,
 }
 
+/// What the record of a run says about its tables.
+#[derive(Debug, Deserialize)]
+struct Written {
+    #[serde(default)]
+    fingerprint: String,
+    pipeline: serde_json::Value,
+    only: Vec<String>,
+    finished: Option<f64>,
+    interrupted: bool,
+    cells: usize,
+    failed: usize,
+}
+
+impl Written {
+    /// Whether the run has come to its end.
+    fn has_ended(&self) -> bool {
+        self.finished.is_some() && !self.interrupted
+    }
+
+    /// The status of a run in one piece, all of whose cells are one phase.
+    fn status(&self) -> Status {
+        let (cells, failed) = (self.cells, self.failed.min(self.cells));
+        Status {
+            phases: vec![PhaseStatus { phase: Phase::Test, cells, done: cells - failed, running: 0, failed }],
+            tables: true,
+            parts: 0,
+            heard_seconds_ago: None,
+            silent: Vec::new(),
+            seconds_left: Some(0.0),
+            failures: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+}
+
 /// The manifests and heartbeats of one plan.
 #[derive(Debug, Default)]
 struct Known {
+    fingerprint: String,
     manifests: BTreeMap<Phase, Manifest>,
     heartbeats: Vec<Heartbeat>,
     /// When something was last heard of it.
@@ -88,13 +128,21 @@ impl Status {
     /// Looks into a results folder.
     ///
     /// # Errors
-    /// If no part of the pipeline has begun there.
+    /// If no part of the pipeline has begun there, and no run has ended.
     pub fn read(pipeline: &Pipeline, out: &Path) -> Result<Self> {
         let (cache, key) = (Cache::peek(out), pipeline.key());
         let (listing, known) = (cache.listing(), known(out));
-        let is_ours = |known: &&Known| known.manifests.values().any(|manifest| manifest.pipeline == key);
+        // The second phase is always told of; without it, what there is would look like all.
+        let is_ours =
+            |known: &&Known| known.manifests.get(&Phase::Test).is_some_and(|manifest| manifest.pipeline == key);
         let ours = known.iter().filter(is_ours).max_by(|left, right| left.heard.total_cmp(&right.heard));
+        let record: Option<Written> = parsed(&place(out, RECORD));
         let Some(ours) = ours else {
+            let whole =
+                record.filter(|record| record.has_ended() && key_of(&record.pipeline, &record.only) == key);
+            if let Some(record) = whole {
+                return Ok(record.status());
+            }
             let what = match known.is_empty() && listing.kept.is_empty() {
                 true => String::new(),
                 false => format!(
@@ -121,10 +169,16 @@ impl Status {
         let pace: f64 =
             working.iter().map(|beat| beat.computed as f64 / (beat.heard - beat.started).max(1e-3)).sum();
         let silent = ours.heartbeats.iter().filter(|beat| left > 0 && !beat.ended && !alive(beat));
-        let last = ours.heartbeats.iter().map(|beat| beat.heard).fold(0.0, f64::max);
+        let failed: usize = phases.iter().map(|phase| phase.failed).sum();
+        let ago = working.iter().map(|beat| (time - beat.heard).max(0.0));
         Ok(Self {
-            tables: written(&out.join("run.json")) > last,
+            // Tables that lack what failed then and is there now are to be written again.
+            tables: record.is_some_and(|record| {
+                let whole = record.has_ended() && (record.failed == 0 || failed > 0);
+                whole && record.fingerprint == ours.fingerprint
+            }),
             parts: working.len(),
+            heard_seconds_ago: ago.max_by(f64::total_cmp),
             silent: silent
                 .map(|beat| {
                     format!("{} of phase {} ({}, process {})", beat.part, beat.phase, beat.host, beat.process)
@@ -216,6 +270,7 @@ fn known(out: &Path) -> Vec<Known> {
         let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
         let Some((fingerprint, rest)) = name.split_once('.') else { continue };
         let known = plans.entry(fingerprint.to_owned()).or_default();
+        known.fingerprint = fingerprint.to_owned();
         known.heard = known.heard.max(written(&entry.path()));
         if rest.ends_with(CELLS) {
             let manifest: Option<Manifest> = parsed(&entry.path());
@@ -238,7 +293,7 @@ fn written(path: &Path) -> f64 {
 }
 
 fn parsed<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    sealed::from_json(&read_file(path, LARGEST).ok()?)
 }
 
 fn counted(cells: usize) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::cache::Cache;
 use super::folder::make;
 use super::part::Phase;
-use super::recall::recall;
+use super::recall::recall_ended;
 use super::row::Row;
 use super::selection::{kept, pieces};
 use super::tuning::settle;
@@ -18,16 +18,48 @@ use crate::plan::cell::{Cell, assume_first, test_cells, tuning_cells};
 const SAMPLE: usize = 32;
 
 /// What is to be computed in one phase.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// The phase.
     pub phase: Phase,
     /// How many cells it has.
     pub cells: usize,
-    /// How many of them are not kept, as far as that is known before tuning.
-    pub to_compute: usize,
-    /// About how many seconds such a cell takes, going by those that are kept; `None` if there are none.
+    /// About how many seconds one takes that is to be computed, going by those that are kept; `None` if there are none.
     pub seconds: Option<f64>,
+    /// The numbers of those that are to be computed.
+    missing: Vec<usize>,
+}
+
+impl Workload {
+    /// How many cells are to be computed, as far as that is known before tuning.
+    pub fn to_compute(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// The fewest parts, `most` of them at most, of which none has more than `limit` cells to compute; and how many the fullest
+    /// has. A part is every N-th of all cells, and those that are missing may be every N-th, too: then it takes another N.
+    pub fn parts(&self, limit: usize, most: usize) -> (usize, usize) {
+        let (count, limit) = (self.missing.len(), limit.max(1));
+        let most = most.clamp(1, self.cells.max(1));
+        let least = count.div_ceil(limit).clamp(1, most);
+        let mut best = (1, count);
+        for parts in (least..=most).chain((1..least).rev()) {
+            if best.1 <= limit {
+                break;
+            }
+            // However they lie, so many are in one of the parts.
+            if count.div_ceil(parts) >= best.1 {
+                continue;
+            }
+            let mut counts = vec![0; parts];
+            self.missing.iter().for_each(|at| counts[at % parts] += 1);
+            let fullest = counts.into_iter().max().unwrap_or(0);
+            if fullest < best.1 {
+                best = (parts, fullest);
+            }
+        }
+        best
+    }
 }
 
 impl Plan {
@@ -36,29 +68,31 @@ impl Plan {
     ///
     /// # Errors
     /// If the results folder cannot be used.
-    pub fn workloads(&self, out: &Path) -> Result<Vec<Workload>> {
+    pub fn workloads(&self, out: &Path, strict: bool) -> Result<Vec<Workload>> {
         make(out, &self.name)?;
         let (cache, tuning) = (Cache::peek(out), tuning_cells(self));
-        let rows: Option<Vec<Row>> = tuning.iter().map(|cell| recall(self, &cache, *cell, false)).collect();
+        // As parts see it: a point of a grid that failed has ended, too.
+        let ended: Vec<Option<Row>> =
+            tuning.iter().map(|cell| recall_ended(self, &cache, *cell, strict)).collect();
+        let untuned = (0..ended.len()).filter(|at| ended[*at].as_ref().is_none_or(|row| row.brief.is_none()));
+        let untuned: Vec<usize> = untuned.collect();
+        let rows: Option<Vec<Row>> = ended.into_iter().collect();
+        let untuned = if rows.is_some() { Vec::new() } else { untuned };
         let chosen = rows.map(|rows| settle(self, &rows));
         self.tell_others(out, chosen.as_ref())?;
         let tested = test_cells(self, chosen.as_ref().unwrap_or(&assume_first(self)));
         let mut paces = Paces { plan: self, cache: &cache, kept: BTreeMap::new() };
-        let phases = [(Phase::Tune, tuning), (Phase::Test, tested)].into_iter();
-        let phases: Vec<(Phase, usize, Vec<Cell>)> = phases
-            .filter(|(_, cells)| !cells.is_empty())
-            .map(|(phase, cells)| {
-                let known = phase == Phase::Tune || chosen.is_some();
-                (phase, cells.len(), paces.missing(cells, known))
-            })
-            .collect();
+        // How long cells of one phase take is known from the other, too.
+        paces.missing(&tuning, true);
+        let untested = paces.missing(&tested, chosen.is_some());
+        let phases = [(Phase::Tune, tuning, untuned), (Phase::Test, tested, untested)].into_iter();
         Ok(phases
-            .into_iter()
+            .filter(|(_, cells, _)| !cells.is_empty())
             .map(|(phase, cells, missing)| Workload {
                 phase,
-                cells,
-                to_compute: missing.len(),
-                seconds: paces.seconds(&missing),
+                cells: cells.len(),
+                seconds: paces.seconds(&missing.iter().map(|at| cells[*at]).collect::<Vec<Cell>>()),
+                missing,
             })
             .collect())
     }
@@ -72,15 +106,15 @@ struct Paces<'a> {
 }
 
 impl Paces<'_> {
-    /// The cells that are not kept; notes how long some of the others took. Without knowing what tuning chooses, cells that
-    /// it settles count as missing.
-    fn missing(&mut self, cells: Vec<Cell>, known: bool) -> Vec<Cell> {
+    /// The numbers of cells that are not kept; notes how long some of the others took. Without knowing what tuning chooses, cells
+    /// that it settles count as missing.
+    fn missing(&mut self, cells: &[Cell], known: bool) -> Vec<usize> {
         let mut missing = Vec::new();
-        for cell in cells {
+        for (at, &cell) in cells.iter().enumerate() {
             let found = kept(self.plan, self.cache, cell).filter(|_| known || !cell.settled);
             let key = found.map(|(cell, _)| cell.key(self.plan)).filter(|key| self.cache.has(key));
             let Some(key) = key else {
-                missing.push(cell);
+                missing.push(at);
                 continue;
             };
             let paces = self.kept.entry((cell.data, cell.clusterer)).or_default();
@@ -99,5 +133,34 @@ impl Paces<'_> {
         let like = |cell: &Cell| self.kept.get(&(cell.data, cell.clusterer)).and_then(|paces| mean(paces));
         let total: f64 = cells.iter().map(|cell| like(cell).unwrap_or(any)).sum();
         Some(if cells.is_empty() { any } else { total / cells.len() as f64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(cells: usize, missing: impl Iterator<Item = usize>) -> Workload {
+        Workload { phase: Phase::Test, cells, seconds: None, missing: missing.collect() }
+    }
+
+    #[test]
+    fn no_part_has_more_cells_to_compute_than_allowed() {
+        assert_eq!(workload(40, 0..40).parts(3, 1000), (14, 3));
+        assert_eq!(workload(9, 0..9).parts(2, 1000), (5, 2));
+        // What a part of 4 left, which is all of the last part of any multiple.
+        assert_eq!(workload(40, (3..40).step_by(4)).parts(3, 1000), (5, 2));
+        assert_eq!(workload(40, (3..40).step_by(4)).parts(10, 1000), (1, 10));
+        for (step, limit) in [(2, 1), (4, 1), (10, 2), (16, 3), (64, 1)] {
+            let workload = workload(1000, (step - 1..1000).step_by(step));
+            let (parts, fullest) = workload.parts(limit, 1000);
+            let counts = (0..parts).map(|part| workload.missing.iter().filter(|at| *at % parts == part).count());
+            assert_eq!(counts.max(), Some(fullest), "{step} {limit}");
+            assert!(fullest <= limit && parts <= 1000, "{step} {limit}: {parts} {fullest}");
+        }
+        // Within what is allowed, the best there is.
+        assert_eq!(workload(9, 0..9).parts(1, 3), (3, 3));
+        assert_eq!(workload(40, (3..40).step_by(4)).parts(1, 4), (3, 4));
+        assert_eq!(workload(5, 0..0).parts(1, 4), (1, 0));
     }
 }

@@ -23,19 +23,34 @@ pub struct Piece {
 
 /// What tells a file from what it was before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+pub(super) struct Stamp {
     length: u64,
     /// Nanoseconds since 1970; 0 where that is not known.
     modified: u64,
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Result<Self> {
+    /// Of a file as it is now.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub(super) fn of(path: &Path) -> Result<Self> {
         let metadata = std::fs::metadata(path)
             .map_err(|error| Error::data(format!("{}: {}", display(path), plain(&error))))?;
         let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = modified.map_or(0, |elapsed| elapsed.as_nanos() as u64);
         Ok(Self { length: metadata.len(), modified })
+    }
+
+    /// Fails if the file is no longer what it was before something, saying what that means.
+    ///
+    /// # Errors
+    /// Naming the file.
+    pub(super) fn require(self, path: &Path, since: &str) -> Result<()> {
+        match Self::of(path)? == self {
+            true => Ok(()),
+            false => Err(Error::data(format!("{} has changed {since}", display(path)))),
+        }
     }
 }
 
@@ -45,13 +60,8 @@ impl Piece {
     /// # Errors
     /// Naming the file.
     pub(super) fn require_unchanged(&self) -> Result<()> {
-        match Stamp::of(&self.path)? == self.stamp {
-            true => Ok(()),
-            false => Err(Error::data(format!(
-                "{} has changed since the first pass: what was summed up before is of other examples",
-                display(&self.path)
-            ))),
-        }
+        let since = "since the first pass: what was summed up before is of other examples";
+        self.stamp.require(&self.path, since)
     }
 
     /// How it is called in messages.
@@ -89,6 +99,14 @@ impl Shard {
     }
 }
 
+/// A file, and what was found when its rows were counted.
+#[derive(Debug, Clone)]
+pub(super) struct Counted {
+    pub(super) path: PathBuf,
+    pub(super) rows: u64,
+    pub(super) stamp: Stamp,
+}
+
 /// All examples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
@@ -101,20 +119,19 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Cuts files with so many rows each, read as if they were one.
-    pub(super) fn new(files: &[(PathBuf, u64)], dim: usize, shards: usize) -> Result<Self> {
-        let rows: u64 = files.iter().map(|(_, rows)| rows).sum();
+    /// Cuts files, read as if they were one.
+    pub(super) fn new(files: &[Counted], dim: usize, shards: usize) -> Result<Self> {
+        let rows: u64 = files.iter().map(|file| file.rows).sum();
         if rows == 0 {
             return Err(Error::data("there are no examples in these files"));
         }
-        let stamps = files.iter().map(|(path, _)| Stamp::of(path)).collect::<Result<Vec<Stamp>>>()?;
         let batches = batches(rows);
         let shards = (shards as u64).clamp(1, batches);
         let begin = |shard: u64| (shard * batches / shards * BATCH_ROWS as u64).min(rows);
         let cut = |shard: u64| {
             let (start, end) = (begin(shard), begin(shard + 1));
             let (mut pieces, mut before) = (Vec::new(), 0);
-            for ((path, rows), stamp) in files.iter().zip(&stamps) {
+            for Counted { path, rows, stamp } in files {
                 let (from, to) = (start.clamp(before, before + rows), end.clamp(before, before + rows));
                 if from < to {
                     let (path, stamp) = (path.clone(), *stamp);
@@ -137,13 +154,17 @@ pub(super) fn batches(rows: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn counted(path: &Path, rows: u64) -> Counted {
+        Counted { path: path.to_owned(), rows, stamp: Stamp::of(path).unwrap() }
+    }
+
     #[test]
     fn shards_are_whole_batches_whatever_files_they_are_in() {
         let folder = tempfile::tempdir().unwrap();
         let files = [100_000, 7, 250_000, 65_536].map(|rows| {
             let path = folder.path().join(format!("{rows}"));
             std::fs::write(&path, "x").unwrap();
-            (path, rows)
+            counted(&path, rows)
         });
         for wanted in [1, 2, 3, 6, 7, 100] {
             let layout = Layout::new(&files, 4, wanted).unwrap();
@@ -156,7 +177,7 @@ mod tests {
             }
             assert_eq!(next, 415_543);
             // Every row of every file once, in order.
-            for (path, rows) in &files {
+            for Counted { path, rows, .. } in &files {
                 let pieces = layout.shards.iter().flat_map(|shard| &shard.pieces);
                 let end = pieces.filter(|piece| piece.path == *path).fold(0, |end, piece| {
                     assert_eq!(piece.first, end);
@@ -173,12 +194,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         std::fs::write(&path, "one").unwrap();
-        let layout = Layout::new(&[(path.clone(), 10)], 4, 1).unwrap();
+        let file = counted(&path, 10);
+        let layout = Layout::new(std::slice::from_ref(&file), 4, 1).unwrap();
         let piece = &layout.shards[0].pieces[0];
         piece.require_unchanged().unwrap();
         std::fs::write(&path, "other").unwrap();
         let text = piece.require_unchanged().unwrap_err().to_string();
         assert!(text.contains("a.parquet has changed since the first pass"), "{text}");
+        let text = file.stamp.require(&path, "while its rows were counted").unwrap_err().to_string();
+        assert!(text.ends_with("a.parquet has changed while its rows were counted"), "{text}");
         std::fs::remove_file(&path).unwrap();
         assert!(piece.require_unchanged().unwrap_err().to_string().ends_with("there is no such file"));
     }

@@ -10,10 +10,11 @@ use compflow_api::{BATCH_ROWS, Batch, Embeddings, ForeignLoader, Kind, Sets};
 use super::job::Job;
 use super::layout::{Piece, Shard};
 use super::told::known_of;
+use crate::data::label_sets::wrong_kind;
 use crate::data::request::Request;
 use crate::data::source::DataSource;
 use crate::data::survey::describe;
-use crate::data::values::{Width, weights_of};
+use crate::data::values::{Width, is_text, weights_of};
 use crate::error::{Error, Result};
 use crate::pipeline::Named;
 use crate::plugin::factory::Factory;
@@ -216,6 +217,23 @@ impl Reader<'_> {
             counted += batch.num_rows() as u64;
         }
         Ok((counted, width.dim))
+    }
+
+    /// What identifiers of a file are, if the job has a column of them; only its type is looked at.
+    ///
+    /// # Errors
+    /// If they can be none.
+    pub(super) fn kind_of_id(&self, path: &Path, about: &str) -> Result<Option<&'static str>> {
+        if self.job.id.is_none() {
+            return Ok(None);
+        }
+        let source = self.source(path, &["id"], &self.job.loader.params, about)?;
+        match source.load(Some(path), self.factory, self.threads)?.kind("id") {
+            Some(kind) if kind.is_integer() => Ok(Some("whole numbers")),
+            Some(kind) if is_text(&kind) => Ok(Some("text")),
+            Some(kind) => Err(Error::data(format!("{about}: {}", wrong_kind("id", &kind)))),
+            None => Ok(None),
+        }
     }
 
     /// A loader and the columns that are wanted of a file, as far as the job has them; `about` is the file, for messages.

@@ -1,5 +1,6 @@
 //! Somebody who takes part: answers what examples add up to, drives the clusterer, labels examples.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use compflow_api::{
 };
 
 use super::job::Job;
-use super::layout::{Layout, Shard, batches};
+use super::layout::{Counted, Layout, Shard, Stamp, batches};
 use super::model::Model;
 use super::read::{Reader, Spare};
 use super::told::Told;
@@ -27,7 +28,7 @@ use crate::plan::resources::{cores, memory_budget};
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
-use crate::results::CellTables;
+use crate::results::{CellTables, singleton_names};
 use crate::run::canonical::canonical;
 
 /// Has a pass done: every shard's [`Worker::partial`] for a state, by whoever has it.
@@ -109,16 +110,26 @@ impl Worker {
     /// only if their loader cannot say how many rows there are.
     ///
     /// # Errors
-    /// If a file cannot be read, or embeddings differ in length.
+    /// If a file cannot be read, is there twice or changes meanwhile, lacks a column, or differs from the others in the length of
+    /// embeddings or in what identifiers are.
     pub fn layout(&self, files: &[PathBuf], shards: usize) -> Result<Layout> {
         let (reader, used) = (self.reader(), &self.job.loader);
         let host = ComponentHost::new(&self.factory, &used.name);
         let services = Services { host: &host, memory: self.factory.memory, ..Services::none() };
-        let mut counted: Vec<(PathBuf, u64)> = Vec::new();
+        let mut counted: Vec<Counted> = Vec::new();
         let mut first: Option<(usize, &PathBuf)> = None;
+        let mut identified: Option<(&str, &PathBuf)> = None;
+        let mut seen = HashSet::new();
         for file in files {
             let path = std::path::absolute(file).map_err(|error| Error::request(plain(&error)))?;
-            let source = reader.source(&path, &["embedding", "weight", "seed"], &used.params, &display(file))?;
+            // Before anything is read, so that what is read is of this or is noticed.
+            let stamp = Stamp::of(&path)?;
+            if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+                let text = "is there twice: its examples would count twice";
+                return Err(Error::request(format!("{} {text}", display(file))));
+            }
+            let columns = ["embedding", "id", "weight", "seed"];
+            let source = reader.source(&path, &columns, &used.params, &display(file))?;
             let asked = source.request.asked();
             let request = LoadRequest { path: Some(&path), columns: &asked };
             let described = source.loader.describe(&request, &services);
@@ -135,6 +146,16 @@ impl Worker {
                     })?
                 }
             };
+            if let Some(kind) = reader.kind_of_id(&path, &display(file))? {
+                let (known, of) = *identified.get_or_insert((kind, file));
+                if kind != known {
+                    return Err(Error::data(format!(
+                        "{}: the ids are {kind}, and those of {} are {known}",
+                        display(file),
+                        display(of)
+                    )));
+                }
+            }
             if rows > 0 {
                 let (known, of) = *first.get_or_insert((dim, file));
                 if dim != known {
@@ -145,7 +166,8 @@ impl Worker {
                     )));
                 }
             }
-            counted.push((path, rows));
+            stamp.require(&path, "while its rows were counted")?;
+            counted.push(Counted { path, rows, stamp });
         }
         let (dim, _) = first.ok_or_else(|| Error::data("there are no examples in these files"))?;
         if let Some(made_for) =
@@ -276,7 +298,10 @@ impl Worker {
         let cell = Cell { data: "shards".to_owned(), trial: 0, clusterer: model.job.clusterer.name.clone() };
         let found = CellTables::of(&model.clustering);
         // The examples are not here, and so none of them belongs to nothing.
-        Assigner::new(&Found { worker: self, model }, &cell, &found, (0, model.dim), &AssignOptions::default())
+        let origin = Found { worker: self, model };
+        let assigner = Assigner::new(&origin, &cell, &found, (0, model.dim), &AssignOptions::default())?;
+        let named = (!model.names.is_empty()).then(|| singleton_names(&model.names, &model.clustering));
+        Ok(assigner.named(named))
     }
 
     fn reader(&self) -> Reader<'_> {

@@ -140,6 +140,9 @@ pub(crate) enum Command {
         /// The library files.
         libraries: Vec<PathBuf>,
     },
+    /// Make components, for the process that has started this.
+    #[command(hide = true)]
+    Rehearse,
     /// Print a JSON Schema of pipeline files, for editors, that knows all components found.
     Schema,
     /// Print a completion script.

@@ -1,9 +1,11 @@
 //! `compflow slurm`.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use super::pipeline::PipelineArgs;
-use super::values::parse_size;
+use super::values::{parse_seconds, parse_size};
 
 #[derive(Debug, Args)]
 pub(crate) struct SlurmArgs {
@@ -16,7 +18,7 @@ pub(crate) struct SlurmArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) mem: Option<u64>,
     /// The partition [default: the cluster's].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_line)]
     pub(crate) partition: Option<String>,
     /// Cores of a job: as many cells run at the same time, unless --jobs or --threads say otherwise.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -30,12 +32,18 @@ pub(crate) struct SlurmArgs {
     /// The cluster's MaxArraySize [default: as scontrol says, else Slurm's 1001].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) max_array_size: Option<u32>,
-    /// A further option for sbatch, e.g. --account=lab; may be given several times.
-    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    /// A further option for sbatch, e.g. --account=lab, as on its command line; may be given several times.
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, value_parser = parse_option)]
     pub(crate) sbatch: Vec<String>,
     /// Treat a method that did not converge as failed.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Run all cells in processes of their own, as `run --isolate` does.
+    #[arg(long)]
+    pub(crate) isolate: bool,
+    /// End a cell that takes longer, as `run --timeout` does.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
     /// Submit the jobs, too.
     #[arg(long)]
     pub(crate) submit: bool,
@@ -65,6 +73,22 @@ fn parse_time(text: &str) -> Result<Minutes, String> {
         _ => return Err(wrong()),
     };
     if minutes > 0.0 { Ok(Minutes { text: text.to_owned(), minutes }) } else { Err(wrong()) }
+}
+
+/// A text that can stand in a line of a script.
+fn parse_line(text: &str) -> Result<String, String> {
+    match text.chars().any(char::is_control) {
+        true => Err("a line of a script cannot hold control characters, such as the end of a line".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// An option of sbatch.
+fn parse_option(text: &str) -> Result<String, String> {
+    match text.starts_with('-') {
+        true => parse_line(text),
+        false => Err("expected an option of sbatch, such as --account=lab".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,11 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let threads = args.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     terminal.log(Level::Info, "", &basis(&assigner));
+    interrupt::working();
     let tally = assign_files(&assigner, &recorded, &data, &real(&args.out), threads)?;
+    if tally.examples == 0 {
+        terminal.log(Level::Warn, "", "there are no examples, so the table is empty");
+    }
     if !args.quiet {
         to_stderr(&said(&assigner, &tally, &args.out));
     }

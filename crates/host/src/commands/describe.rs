@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// # Errors
 /// If nobody listens.
 pub(crate) fn run(libraries: &[PathBuf]) -> Result<i32, Failure> {
+    // Whoever has started this may be ended at any time, and a library may take for ever.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     for library in libraries {
         let json = serde_json::to_string(&answer(library)).map_err(|error| Failure::run(error.to_string()))?;
         print(&format!("{json}\n"))?;

@@ -77,7 +77,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     // Seeds have names; they are of one trial, and so is a recording.
     let speaker = |file: &str, cluster: u32| {
         let called = recordings.get(file).and_then(|trial| names.get(trial)?.get(&cluster));
-        called.map_or_else(|| format!("speaker{cluster}"), |name| name.replace(char::is_whitespace, "_"))
+        called.map_or_else(|| format!("speaker{cluster}"), Clone::clone)
     };
     let text = results::rttm(found.iter().map(|(segment, set)| (segment, &set[..])), speaker)?;
     let text = clean(&text);

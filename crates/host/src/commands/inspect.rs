@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use super::{plugins, print, print_json};
 use crate::failure::Failure;
 use crate::output::{Grid, table};
+#[cfg(unix)]
+use crate::terminal::crash;
 
 /// A parameter as its schema describes it.
 struct Parameter {
@@ -84,7 +86,11 @@ fn uses(component: &ForeignComponent) -> Vec<&'static str> {
 }
 
 /// The further columns that an instance with usual parameters asks for; none if it cannot be made like that.
-fn columns(component: &ForeignComponent, parameters: &[Parameter]) -> Vec<String> {
+fn columns(path: &str, component: &ForeignComponent, parameters: &[Parameter]) -> Vec<String> {
+    #[cfg(unix)]
+    let _calling = crash::calling("its creation", &format!("{} `{}` of {path}", component.kind, component.name));
+    #[cfg(not(unix))]
+    let _ = path;
     let required = parameters.iter().filter(|parameter| parameter.default.is_none());
     let params: Value = required.filter_map(|one| Some((one.name.clone(), one.example.clone()?))).collect();
     let made = component.create(&params.to_string(), &Services::none());
@@ -99,7 +105,7 @@ fn to_json(path: &str, component: &ForeignComponent) -> Value {
         "documentation": component.documentation,
         "needs": needs(component),
         "uses": uses(component),
-        "columns": columns(component, &parameters(component.schema)),
+        "columns": columns(path, component, &parameters(component.schema)),
         "gradients": component.flags().contains(Flags::HAS_GRADIENTS),
         "library": path,
         "schema": serde_json::from_str::<Value>(component.schema).unwrap_or_default(),
@@ -124,7 +130,7 @@ fn describe(path: &str, component: &ForeignComponent) -> String {
         text += "has:     gradients\n";
     }
     let parameters = parameters(component.schema);
-    let columns = columns(component, &parameters);
+    let columns = columns(path, component, &parameters);
     if !columns.is_empty() {
         text += &format!("columns: {}\n", columns.join(", "));
     }

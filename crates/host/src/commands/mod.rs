@@ -15,6 +15,7 @@ mod inspect;
 mod new_plugin;
 mod plan;
 pub(crate) mod plugins;
+mod rehearse;
 mod report;
 mod run;
 mod runs;
@@ -57,7 +58,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         stdout::take();
     }
     #[cfg(unix)]
-    if !tests && !matches!(cli.command, Command::Worker | Command::Describe { .. }) {
+    if !tests && !matches!(cli.command, Command::Worker | Command::Describe { .. } | Command::Rehearse) {
         crash::name_culprits();
     }
     match &cli.command {
@@ -84,6 +85,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
         Command::TestPlugin(args) => test_plugin::run(plugins, args),
         Command::Worker => worker::run(plugins),
         Command::Describe { libraries } => describe::run(libraries),
+        Command::Rehearse => rehearse::run(plugins),
         Command::Schema => schema::run(plugins),
         Command::Completions { shell } => completions::run(*shell),
     }
@@ -168,7 +170,8 @@ fn prepare(
         }
         pipeline.take_stdin(&mut piped("data")?)?;
     }
-    let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins());
+    let registry = plugins::scanned(&plugins::search_path(plugins)?, &pipeline.pins())
+        .rehearsed(rehearse::rehearsal(plugins, pipeline.pins()));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let within = |option: &str, asked: u32| {
         if asked as usize > cores {
@@ -184,10 +187,7 @@ fn prepare(
         memory: args.memory,
     };
     let here = std::env::current_dir();
-    let plan = || pipeline.plan(&registry, &resources, observer, cancel);
-    #[cfg(unix)]
-    let plan = || crash::while_planning(plan);
-    let plan = plan();
+    let plan = pipeline.plan(&registry, &resources, observer, cancel);
     // A component may have gone elsewhere while it was made, and the results folder is relative to where the user is.
     let _ = here.map(std::env::set_current_dir);
     plan

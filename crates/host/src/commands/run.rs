@@ -13,6 +13,8 @@ use crate::cli::{PhaseName, RunArgs};
 use crate::failure::Failure;
 use crate::output::found::RunTable;
 use crate::output::summary::SummaryTable;
+#[cfg(unix)]
+use crate::terminal::crash;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -23,6 +25,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let cancel = interrupt::listen()?;
     let terminal = Terminal::shared(args.quiet);
     let plan = prepare(plugins, &args.pipeline, &terminal, &cancel)?;
+    #[cfg(unix)]
+    crash::begin();
+    interrupt::working();
     let out = results_folder(&args.pipeline, &plan);
     // Wherever a component goes meanwhile.
     let folder = std::path::absolute(&out).unwrap_or_else(|_| out.clone());
@@ -82,6 +87,12 @@ fn run_part(
         let done = finished.kept + finished.computed;
         to_stderr(&format!("{done} of {} {cells} are kept in {folder}; run again to continue", finished.cells));
         return Err(Failure::Interrupted);
+    }
+    if let Some(why) = &finished.lost_why {
+        let (lost, all) = (finished.lost, finished.cells);
+        return Err(Failure::run(format!(
+            "{lost} of {all} {cells} cannot be kept in {folder}: {why}; run the part again when it can be written to"
+        )));
     }
     if !args.quiet {
         let failed = if finished.failed > 0 { format!(", {} failed", finished.failed) } else { String::new() };

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 
 use compflow_api::plural;
 use compflow_engine::files::{plain, write_whole};
+use compflow_engine::pipeline::Options;
 use compflow_engine::run::{Phase, Workload};
 
-use super::{prepare, print, results_folder};
+use super::{STDIN, load, prepare, print, results_folder, variables};
 use crate::cli::{PipelineArgs, SlurmArgs};
 use crate::failure::Failure;
 use crate::terminal::{Terminal, interrupt, to_stderr};
@@ -26,23 +27,30 @@ const MAX_ARRAY_SIZE: u32 = 1001;
 /// # Errors
 /// If the pipeline is wrong, a script cannot be written, or Slurm refuses it.
 pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure> {
+    require_files(&args.pipeline)?;
     let cancel = interrupt::listen()?;
     let plan = prepare(plugins, &args.pipeline, &Terminal::shared(false), &cancel)?;
+    interrupt::working();
     let out = results_folder(&args.pipeline, &plan);
-    let workloads = plan.workloads(&out)?;
+    let workloads = plan.workloads(&out, args.strict)?;
     let folder = out.join("slurm");
     let unwritable =
         |error: &std::io::Error| Failure::run(format!("cannot write to {}: {}", folder.display(), plain(error)));
     std::fs::create_dir_all(&folder).map_err(|error| unwritable(&error))?;
     let folder = folder.canonicalize().map_err(|error| unwritable(&error))?;
+    // Slurm drops backslashes from the path of a log, however they are quoted.
+    if folder.to_str().is_none_or(|folder| folder.contains(|c: char| c.is_control() || c == '\\')) {
+        let text = "cannot be told to Slurm: it is not UTF-8, or has backslashes or control characters; choose another folder with --out";
+        return Err(Failure::request(format!("{} {text}", folder.display())));
+    }
     let writer = Writer { args, name: plan.name(), folder: &folder, command: command(plugins, args, &out)? };
     let largest = args.max_array_size.or_else(max_array_size).unwrap_or(MAX_ARRAY_SIZE) as usize - 1;
     let mut jobs = Vec::new();
-    for workload in workloads.iter().filter(|workload| workload.to_compute > 0) {
-        let parts = parts(workload, args, largest);
+    for workload in workloads.iter().filter(|workload| workload.to_compute() > 0) {
+        let (parts, fullest) = workload.parts(cells_per_job(workload, args), largest);
         let script = writer.array(workload.phase, parts);
         writer.write(&format!("{}.sbatch", workload.phase), &script)?;
-        to_stderr(&described(workload, parts));
+        to_stderr(&described(workload, parts, fullest));
         jobs.push(workload.phase.to_string());
     }
     writer.write("assemble.sbatch", &writer.assembly())?;
@@ -61,18 +69,28 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
     }
 }
 
-/// How many parts a phase is divided into: as many as take minutes each, within what arrays allow.
-fn parts(workload: &Workload, args: &SlurmArgs, largest: usize) -> usize {
-    let seconds = 60.0 * args.time.as_ref().map_or(MINUTES, |time| (time.minutes / 2.0).min(MINUTES));
-    let parts = match (args.cells_per_job, workload.seconds) {
-        (Some(cells), _) => workload.to_compute.div_ceil(cells as usize),
-        (None, Some(each)) => {
-            let total = each * workload.to_compute as f64 / f64::from(at_once(args));
-            (total / seconds).ceil() as usize
-        }
-        (None, None) => UNMEASURED,
+/// Jobs read what was given here again, at another time and on another machine.
+fn require_files(args: &PipelineArgs) -> Result<(), Failure> {
+    let refused = |what: &str| {
+        Err(Failure::request(format!(
+            "jobs cannot read {what} from standard input: write it to a file that they see"
+        )))
     };
-    parts.clamp(1, largest.min(workload.to_compute).max(1))
+    if args.file == Path::new(STDIN) {
+        return refused("the pipeline");
+    }
+    let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
+    if load(&args.file, &options)?.reads_stdin() { refused("data") } else { Ok(()) }
+}
+
+/// How many cells a job should have at most: as many as take minutes.
+fn cells_per_job(workload: &Workload, args: &SlurmArgs) -> usize {
+    let seconds = 60.0 * args.time.as_ref().map_or(MINUTES, |time| (time.minutes / 2.0).min(MINUTES));
+    match (args.cells_per_job, workload.seconds) {
+        (Some(cells), _) => cells as usize,
+        (None, Some(each)) => (seconds * f64::from(at_once(args)) / each.max(f64::MIN_POSITIVE)) as usize,
+        (None, None) => workload.to_compute().div_ceil(UNMEASURED),
+    }
 }
 
 /// How many cells of a job run at the same time.
@@ -81,15 +99,19 @@ fn at_once(args: &SlurmArgs) -> u32 {
     args.pipeline.jobs.unwrap_or((args.cpus / threads).max(1))
 }
 
-fn described(workload: &Workload, parts: usize) -> String {
-    let Workload { phase, cells, to_compute, seconds } = workload;
+fn described(workload: &Workload, parts: usize, fullest: usize) -> String {
+    let Workload { phase, cells, seconds, .. } = workload;
+    let to_compute = &workload.to_compute();
     let kept = if to_compute < cells { format!(" of {cells}, the others being kept") } else { String::new() };
     let pace = match seconds {
         Some(seconds) => format!("about {seconds:.2} s a cell going by those that are kept"),
         None => "no cell is kept that says how long one takes; see --cells-per-job".to_owned(),
     };
-    let jobs = if parts == 1 { "job" } else { "jobs" };
-    format!("phase {phase}: {}{kept}, in {parts} {jobs}; {pace}", plural(*to_compute, "cell"))
+    let jobs = match parts {
+        1 => "1 job".to_owned(),
+        parts => format!("{parts} jobs of at most {}", plural(fullest, "cell")),
+    };
+    format!("phase {phase}: {}{kept}, in {jobs}; {pace}", plural(*to_compute, "cell"))
 }
 
 /// What the cluster at hand says.
@@ -122,6 +144,10 @@ fn command(plugins: &[PathBuf], args: &SlurmArgs, out: &Path) -> Result<String, 
         words.extend(["--memory".to_owned(), bytes.to_string()]);
     }
     words.extend(args.strict.then(|| "--strict".to_owned()));
+    words.extend(args.isolate.then(|| "--isolate".to_owned()));
+    if let Some(timeout) = args.timeout {
+        words.extend(["--timeout".to_owned(), timeout.as_secs_f64().to_string()]);
+    }
     Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
@@ -132,6 +158,25 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A word as sbatch takes it from a script: a backslash takes the next character as it is, but a space must stand between quotes,
+/// and before 17.11 nothing but a backslash keeps a # from ending the line.
+fn sbatch_quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%[]*".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    let escaped = word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c]));
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// An option of sbatch as it is given to us, one word or two: `--account=lab`, `--account lab`, `-A lab`.
+fn sbatch_option(option: &str) -> String {
+    match option.split_once(' ') {
+        Some((name, value)) if !name.contains('=') => format!("{name} {}", sbatch_quoted(value.trim_start())),
+        _ => sbatch_quoted(option),
     }
 }
 
@@ -154,11 +199,11 @@ impl Writer<'_> {
     /// What both kinds of jobs ask for.
     fn head(&self, what: &str, log: &str) -> String {
         let Self { args, name, folder, .. } = self;
-        // Slurm takes a job's name as it is, and % in a path for something else.
         let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
-        let log = folder.join(log).display().to_string().replace(' ', "\\ ");
         let mut options = vec![
             format!("--job-name={name}-{what}"),
+            // In the path of a log % has a meaning, in the folder that it is relative to it has none.
+            format!("--chdir={}", folder.display()),
             format!("--output={log}"),
             "--open-mode=append".to_owned(),
             format!("--cpus-per-task={}", args.cpus),
@@ -166,8 +211,9 @@ impl Writer<'_> {
         options.extend(args.time.as_ref().map(|time| format!("--time={}", time.text)));
         options.extend(args.mem.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
         options.extend(args.partition.as_ref().map(|partition| format!("--partition={partition}")));
-        options.extend(args.sbatch.iter().cloned());
-        let lines = options.iter().map(|option| format!("#SBATCH {option}\n"));
+        let options = options.iter().map(|option| sbatch_quoted(option));
+        let options = options.chain(args.sbatch.iter().map(|option| sbatch_option(option)));
+        let lines = options.map(|option| format!("#SBATCH {option}\n"));
         format!("#!/bin/bash\n{}", lines.collect::<String>())
     }
 
@@ -225,6 +271,47 @@ mod tests {
         assert_eq!(quoted("results/n150"), "results/n150");
         assert_eq!(quoted("clusterer.KM.name=it's"), r"'clusterer.KM.name=it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn what_sbatch_reads_is_what_was_meant() {
+        assert_eq!(sbatch_quoted("--chdir=/lab/results/n150"), "--chdir=/lab/results/n150");
+        for word in
+            ["--chdir=/my lab", r#"--comment="it's" #1\2"#, "--account=", "--chdir=/größer (2)", "--x=$HOME;a&b"]
+        {
+            assert_eq!(read_by_sbatch(&sbatch_quoted(word)), [word]);
+        }
+        assert_eq!(read_by_sbatch(&sbatch_option("--account lab 1")), ["--account", "lab 1"]);
+        assert_eq!(read_by_sbatch(&sbatch_option("-A lab")), ["-A", "lab"]);
+        assert_eq!(read_by_sbatch(&sbatch_option("--comment=a b")), ["--comment=a b"]);
+        assert_eq!(sbatch_option("--exclusive"), "--exclusive");
+    }
+
+    /// The words of a line, as the function `_get_argument` of sbatch finds them.
+    fn read_by_sbatch(line: &str) -> Vec<String> {
+        let (mut words, mut rest) = (Vec::new(), line.chars().peekable());
+        loop {
+            while rest.next_if(|c| c.is_whitespace()).is_some() {}
+            let (mut word, mut quote, mut escaped) = (String::new(), None, false);
+            while let Some(c) = rest.next_if(|c| quote.is_some() || !c.is_whitespace()) {
+                match c {
+                    c if escaped => {
+                        escaped = false;
+                        word.push(c);
+                    }
+                    '\\' => escaped = true,
+                    c if quote == Some(c) => quote = None,
+                    '"' | '\'' if quote.is_none() => quote = Some(c),
+                    '#' => return words,
+                    c => word.push(c),
+                }
+            }
+            assert!(quote.is_none(), "unmatched in {line}");
+            if word.is_empty() {
+                return words;
+            }
+            words.push(word);
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::cli::StatusArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, duration, table};
 
+/// A part that was heard of less than so many seconds ago is taken to be well.
+const RECENT: f64 = 5.0;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -37,10 +40,14 @@ fn describe(status: &Status) -> String {
     let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: true };
     let mut text = table::render(&grid);
     let left: usize = status.phases.iter().map(PhaseStatus::left).sum();
-    let at_work = match status.parts {
-        0 => "no part is at work".to_owned(),
-        1 => "1 part is at work".to_owned(),
-        parts => format!("{parts} parts are at work"),
+    let silent = status.heard_seconds_ago.filter(|ago| *ago > RECENT);
+    let silent = silent.map(|ago| format!("last heard of {} ago", duration(ago.round())));
+    let at_work = match (status.parts, silent) {
+        (0, _) => "no part is at work".to_owned(),
+        (1, None) => "1 part is at work".to_owned(),
+        (1, Some(silent)) => format!("1 part is at work ({silent})"),
+        (parts, None) => format!("{parts} parts are at work"),
+        (parts, Some(silent)) => format!("{parts} parts are at work (one of them {silent})"),
     };
     text += &match (left, status.seconds_left) {
         (0, _) if status.tables => "all cells have ended, and the tables are written\n".to_owned(),

@@ -17,12 +17,15 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
     let cancel = interrupt::listen()?;
     let (mut code, mut all) = (0, Vec::new());
     for folder in folders {
-        let Verified { tables, cells, damaged } = verify(folder, &cancel)?;
+        let Verified { tables, cells, foreign, parts, damaged } = verify(folder, &cancel)?;
         code = code.max(i32::from(!damaged.is_empty()));
         if json {
             let damaged: Vec<_> =
                 damaged.iter().map(|(path, text)| json!({ "file": path, "problem": text })).collect();
-            all.push(json!({ "folder": folder, "tables": tables, "cells": cells, "damaged": damaged }));
+            all.push(json!({
+                "folder": folder, "tables": tables, "cells": cells, "other_versions": foreign, "parts": parts,
+                "damaged": damaged,
+            }));
             continue;
         }
         damaged.iter().for_each(|(_, text)| to_stderr(&format!("error: {text}")));
@@ -31,8 +34,15 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
             1 => "1 file is damaged".to_owned(),
             several => format!("{several} files are damaged"),
         };
-        code = code
-            .max(print(&format!("{}: {tables} tables and {cells} kept files: {verdict}\n", folder.display()))?);
+        let parts = if parts > 0 { format!(", {parts} files of parts") } else { String::new() };
+        let others = match foreign {
+            0 => "",
+            1 => "; 1 more is of another version, which this one does not use",
+            _ => "; more are of other versions, which this one does not use",
+        };
+        let line =
+            format!("{}: {tables} tables and {cells} kept files{parts}: {verdict}{others}\n", folder.display());
+        code = code.max(print(&line)?);
     }
     if json {
         code = code.max(print_json(&format!("{}\n", serde_json::Value::from(all)))?);

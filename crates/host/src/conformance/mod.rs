@@ -66,6 +66,8 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
         return worker::work(plugins, args, &file, number).map(|()| 0);
     }
     let cancel = interrupt::listen()?;
+    // Processes that were started are ended.
+    interrupt::working();
     let mut tally = Tally::default();
     let about = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let named = match trust::stem(&file) {

@@ -27,7 +27,17 @@ pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
 }
 
 fn harmful(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t') || misleads(c)
+    (c.is_control() && c != '\n' && c != '\t') || misleads(c) || is_invisible(c)
+}
+
+/// Whether two names can differ by it and look the same. Joiners (U+200C, U+200D) stay: words and pictures are written with them.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{2060}'
+            ..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'
+            ..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// Whether it makes what follows read in another order than it is, or on another line.
@@ -51,6 +61,8 @@ mod tests {
     fn what_a_terminal_obeys_is_shown_instead() {
         assert_eq!(clean("\u{1b}[31mred\u{7}\r\u{9b}2J"), "␛[31mred␇␍\u{fffd}2J");
         assert_eq!(clean("a\u{202e}b"), "a\u{fffd}b");
+        assert_eq!(clean("a\u{200b}b\u{feff}c\u{ad}d\u{2060}"), "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}");
+        assert!(matches!(clean("می\u{200c}خواهم 👩\u{200d}🔬"), Cow::Borrowed(_)));
         assert!(matches!(clean("plain: ü, 中\n\ttext"), Cow::Borrowed(_)));
         assert_eq!(one_line("a\nb\tc\u{2028}d"), "a␊b␉c\u{fffd}d");
     }

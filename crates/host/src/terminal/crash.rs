@@ -42,20 +42,18 @@ pub(crate) fn name_culprits() {
     library::on_exit(exited);
 }
 
-/// Whether nothing has begun yet that could be lost.
-static PLANNING: AtomicBool = AtomicBool::new(false);
+/// Whether a run has begun.
+static COMPUTING: AtomicBool = AtomicBool::new(false);
 
-/// Makes a plan. A component that ends the process meanwhile is an error of the request like any other: exit code 2.
-pub(crate) fn while_planning<R>(plan: impl FnOnce() -> R) -> R {
-    PLANNING.store(true, Ordering::Relaxed);
-    let planned = plan();
-    PLANNING.store(false, Ordering::Relaxed);
-    planned
+/// From now on cells are computed. Before, a component that ends the process is an error of the request like any other: exit
+/// code 2.
+pub(crate) fn begin() {
+    COMPUTING.store(true, Ordering::Relaxed);
 }
 
-/// Ends the process if there is a plan being made.
+/// Ends the process if no cell is computed.
 fn refuse() {
-    if PLANNING.load(Ordering::Relaxed) {
+    if !COMPUTING.load(Ordering::Relaxed) {
         say(b"nothing was computed; leave the component out, or ask whoever made it\n");
         signal_hook::low_level::exit(2);
     }
@@ -105,6 +103,7 @@ fn name() {
     let others = CALLED.iter().filter(|call| call.length.load(Ordering::Acquire) > 0);
     match own() {
         Some(call) => say_call(call),
+        None if others.clone().next().is_none() => say(b"no component: none was being called\n"),
         None => {
             say(b"a thread that a component has started; being called are\n");
             for call in others {
@@ -126,7 +125,7 @@ fn say_call(call: &Call) {
 }
 
 /// Writes to stderr without a lock that a crashed thread may hold.
-fn say(text: &[u8]) {
+pub(super) fn say(text: &[u8]) {
     let _ = rustix::io::write(std::io::stderr(), text);
 }
 

@@ -1,4 +1,7 @@
-//! Ctrl-C: requests the end of all work; a second one ends the process at once.
+//! Ctrl-C: requests the end of all work; a second one ends the process at once, and so does the first while there is no work
+//! that could be lost: components are made and files are read by then, which may take any time and hear nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use compflow_engine::Cancel;
 
@@ -16,6 +19,14 @@ pub(crate) fn exit(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// Whether there is work that should come to an end in order.
+static WORKING: AtomicBool = AtomicBool::new(false);
+
+/// From now on there is work that should come to an end in order.
+pub(crate) fn working() {
+    WORKING.store(true, Ordering::Relaxed);
+}
+
 /// From now on Ctrl-C requests the end of the work that is given this token.
 ///
 /// # Errors
@@ -24,7 +35,13 @@ pub(crate) fn listen() -> Result<Cancel, Failure> {
     let cancel = Cancel::new();
     let pressed = cancel.clone();
     ctrlc::set_handler(move || {
-        if pressed.request() > 0 {
+        let again = pressed.request() > 0;
+        let working = WORKING.load(Ordering::Relaxed);
+        if !working {
+            #[cfg(unix)]
+            super::crash::say(b"interrupted\n");
+        }
+        if again || !working {
             exit(EXIT_CODE);
         }
     })

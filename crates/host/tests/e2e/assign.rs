@@ -218,6 +218,59 @@ fn the_table_does_not_depend_on_threads_or_on_how_files_are_cut() {
     assert_eq!(lists(&twice, "clusters"), doubled);
 }
 
+/// A day without recordings.
+#[test]
+fn files_without_rows_make_an_empty_table_and_are_passed_over_beside_others() {
+    let folder = Folder::new();
+    blobs(&folder);
+    let nothing: ArrayRef = std::sync::Arc::new(StringArray::from(Vec::<&str>::new()));
+    let at: ArrayRef = std::sync::Arc::new(Int64Array::from(Vec::<i64>::new()));
+    let none = embeddings(&[&[0.0, 0.0]]).slice(0, 0);
+    folder.write_parquet("none.parquet", vec![("embedding", none), ("name", nothing), ("at", at)]);
+    folder.write("none.csv", "d0,d1\n");
+    let run = |files: &[&str], more: &[&str]| {
+        let args = [&["assign", "out", "--clusterer", "CKM", "--out", "labels.parquet"], files, more].concat();
+        let (_, stderr) = folder.run(&args, 0);
+        let file = std::fs::File::open(folder.path("labels.parquet")).unwrap();
+        let table = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        (table.metadata().file_metadata().num_rows(), table.schema().clone(), stderr)
+    };
+    for (file, more) in [
+        ("none.parquet", &["--id", "name", "--columns", "at"][..]),
+        ("new.parquet", &["--where", "at=99"]),
+        ("none.csv", &["--embedding", "d*"]),
+    ] {
+        let (rows, columns, stderr) = run(&[file], more);
+        assert_eq!(rows, 0, "{file}");
+        assert!(["id", "clusters"].iter().all(|name| columns.column_with_name(name).is_some()), "{file}");
+        assert!(stderr.contains("there are no examples, so the table is empty"), "{file}: {stderr}");
+    }
+    let (rows, _, stderr) = run(&["none.parquet", "new.parquet", "none.parquet"], &["--columns", "at"]);
+    assert!(rows == 4 && !stderr.contains("empty"), "{stderr}");
+}
+
+#[test]
+fn without_the_composers_library_what_would_do_is_said() {
+    let folder = Folder::new();
+    blobs(&folder);
+    std::fs::create_dir(folder.path("few")).unwrap();
+    for name in ["loaders", "ckm"] {
+        let name = crate::common::library_name(name);
+        std::fs::copy(crate::common::libraries().join(&name), folder.path("few").join(name)).unwrap();
+    }
+    // Libraries beside the command would be found.
+    std::fs::copy(crate::common::executable(), folder.path("few/compflow")).unwrap();
+    let assign = |more: &[&str], code: i32| {
+        let mut command = std::process::Command::new(folder.path("few/compflow"));
+        command.current_dir(folder.path("")).env_remove("COMPFLOW_PLUGIN_PATH");
+        command.args(["assign", "out", "new.parquet", "--clusterer", "CKM", "--out", "labels.parquet"]).args(more);
+        crate::common::finished(command.output().unwrap(), code).1
+    };
+    let stderr = assign(&[], 2);
+    assert!(stderr.contains("no composer named `sum`") && stderr.contains("--seen-only does without"), "{stderr}");
+    assign(&["--seen-only"], 0);
+}
+
 #[test]
 fn what_cannot_be_assigned_is_said_with_what_would_do() {
     let folder = Folder::new();
@@ -265,6 +318,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     // What is gone matters only if it is needed.
     std::fs::rename(folder.path("blobs.parquet"), folder.path("moved.parquet")).unwrap();
     refused(&["out", "new.parquet", "--clusterer", "CAP"], 2, "needs the data it was computed from");
+    refused(&["out", "new.parquet", "--clusterer", "CAP"], 2, "or take a method that has centroids or densities");
     folder.run(&["assign", "out", "new.parquet", "--clusterer", "CKM", "--out", "labels.parquet"], 0);
     std::fs::remove_file(folder.path("labels.parquet")).unwrap();
     folder.write_parquet("blobs.parquet", vec![("embedding", embeddings(&[&[1.0, 2.0]]))]);

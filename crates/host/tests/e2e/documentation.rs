@@ -107,3 +107,20 @@ fn every_option_that_the_documentation_gives_a_command_is_one_of_its_own() {
     }
     assert!(given > 50, "{given} options");
 }
+
+#[test]
+fn what_scripts_put_into_the_documentation_is_there() {
+    let docs = std::fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let mut places = 0;
+    for page in pages.chain([repository().join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (at, end) in text.match_indices("<!-- end ") {
+            let name = text[at + end.len()..].split(" -->").next().unwrap();
+            let (_, inside) = text[..at].rsplit_once(&format!("<!-- {name} -->")).unwrap();
+            assert!(inside.lines().filter(|line| line.starts_with('|')).count() > 2, "{}: {name}", page.display());
+            places += 1;
+        }
+    }
+    assert!(places > 10, "{places} places");
+}

@@ -301,8 +301,51 @@ fn little_data_and_constant_columns_are_fitted_with_a_word_of_warning() {
         "{warnings}"
     );
     assert!(warnings.contains("with 3 labels there are too few labels to hold some out"), "{warnings}");
+    assert!(warnings.contains("10 numbers of the embeddings are the same in all examples (0, 2, 4"), "{warnings}");
+    assert!(warnings.contains("can know these labels by heart"), "{warnings}");
+    assert_ne!(fitted_json(&folder, &["little.parquet"])["take"], "fitted bilinear");
     assert!(warnings.contains("there are too few unions to tell whether composition holds"), "{warnings}");
     assert!(folder.path("g.safetensors").exists());
+}
+
+/// Sums of all pairs of seven, with and without columns that are 7 in all examples.
+#[test]
+fn constant_columns_are_left_out_of_the_fit_and_come_back_as_they_are() {
+    let folder = Folder::new();
+    let mut stream = Stream(5);
+    let centres: Vec<Vec<f32>> = (0..7).map(|_| [stream.vector(), stream.vector()].concat()).collect();
+    let (mut rows, mut truth): (Vec<Vec<f32>>, Vec<Vec<u32>>) = Default::default();
+    for a in 0..7u32 {
+        for b in a..7 {
+            for _ in 0..5 {
+                let (left, right) = (&centres[a as usize], &centres[b as usize]);
+                let pairs = left.iter().zip(right);
+                let sum = pairs.map(|(x, y)| if a == b { *x } else { x + y }).map(|sum| sum + 0.1 * stream.next());
+                rows.push(sum.collect());
+                truth.push(if a == b { vec![a] } else { vec![a, b] });
+            }
+        }
+    }
+    let truth: Vec<&[u32]> = truth.iter().map(Vec::as_slice).collect();
+    let judged = |name: &str, rows: &[Vec<f32>]| {
+        let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
+        folder.write_parquet(name, vec![("embedding", embeddings(&rows)), ("labels", sets(&truth))]);
+        fitted_json(&folder, &[name])
+    };
+    let without = judged("without.parquet", &rows);
+    for row in &mut rows {
+        row.insert(3, 7.0);
+        row.insert(5, 7.0);
+    }
+    let with = judged("with.parquet", &rows);
+    assert!(with["warnings"][0].as_str().unwrap().contains("(3, 5, counted from 0)"), "{}", with["warnings"]);
+    assert_eq!((&without["take"], &with["take"]), (&"sum".into(), &"scaled sum".into()));
+    for name in ["scaled sum", "fitted bilinear"] {
+        let explained = |judgement| composer(judgement, name)["explained"].as_f64().unwrap();
+        assert!((explained(&with) - explained(&without)).abs() < 1e-3, "{name}: {with}");
+    }
+    let scale = |judgement: &Value| judgement["scale"].as_f64().unwrap();
+    assert!((scale(&with) - scale(&without)).abs() < 1e-4);
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use crate::common::{Folder, SMALL};
 
 /// A clusterer's name as it is written in TOML, and what must not come out.
-const NAME: &str = "=cmd|' /C calc'!A0\\u001b[2J\\u202e\\u0085<b>*x*</b>\\nnew";
+const NAME: &str = "=cmd|' /C calc'!A0\\u001b[2J\\u202e\\u0085<b>*x*</b>\\nnew\\u200b\\ufeff\\u00ad";
 
 fn harmless(text: &str, of: &str) {
-    let bad = text
-        .chars()
-        .find(|c| (c.is_control() && !matches!(c, '\n' | '\t')) || ('\u{202a}'..='\u{202e}').contains(c));
+    let misleads = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}' | '\u{feff}' | '\u{ad}');
+    let bad = text.chars().find(|&c| (c.is_control() && !matches!(c, '\n' | '\t')) || misleads(c));
     assert_eq!(bad, None, "{of}: {text:?}");
 }
 
@@ -24,7 +23,10 @@ fn names_of_other_people_are_shown_and_not_obeyed() {
         printed.push(stdout);
     }
     let [table, csv, md, latex, json] = &printed[..] else { panic!("five formats") };
-    assert!(table.contains("=cmd|' /C calc'!A0␛[2J\u{fffd}\u{fffd}<b>*x*</b>␊new"), "{table}");
+    assert!(
+        table.contains("=cmd|' /C calc'!A0␛[2J\u{fffd}\u{fffd}<b>*x*</b>␊new\u{fffd}\u{fffd}\u{fffd}"),
+        "{table}"
+    );
     assert!(csv.contains(",\"'=cmd|' /C calc'!A0␛[2J"), "{csv}");
     assert!(csv.lines().nth(1).unwrap().starts_with("made,"), "{csv}");
     assert!(md.contains("\\|' /C calc'!A0␛\\[2J\u{fffd}\u{fffd}&lt;b>\\*x\\*&lt;/b>␊new"), "{md}");

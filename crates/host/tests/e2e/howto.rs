@@ -5,11 +5,11 @@ use std::process::Command;
 
 use crate::common::{Folder, finished, libraries, repository};
 
-fn shell(folder: &Folder, path: &OsStr, commands: &str) {
+fn shell(folder: &Folder, path: &OsStr, commands: &str) -> (String, String) {
     let mut shell = Command::new("sh");
     shell.args(["-ec", commands]).current_dir(folder.path(""));
     shell.env("PATH", path).env("COMPFLOW_PLUGIN_PATH", libraries());
-    finished(shell.output().unwrap(), 0);
+    finished(shell.output().unwrap(), 0)
 }
 
 #[test]
@@ -27,6 +27,25 @@ fn three_commands_lead_from_a_file_to_a_report() {
     shell(&folder, &path, &commands);
     let report = std::fs::read_to_string(folder.path("results/mine/report.html")).unwrap();
     assert!(report.contains("<svg"), "nothing is drawn");
+}
+
+/// What docs/composers-fit.md shows of data in which composition holds, and in which it does not.
+#[test]
+fn what_is_said_where_composition_does_not_hold_is_what_the_page_shows() {
+    let page = std::fs::read_to_string(repository().join("docs/composers-fit.md")).unwrap();
+    let (_, example) = page.split_once("## Where composition does not hold\n").unwrap();
+    let commands: Vec<&str> = example.split("```sh\n").skip(1).take(2).collect();
+    let folder = Folder::new();
+    let path = folder.with_command_on_path();
+    for (commands, holds) in commands.into_iter().zip([true, false]) {
+        let (commands, after) = commands.split_once("```").unwrap();
+        let (stdout, stderr) = shell(&folder, &path, commands);
+        let warned = stderr.contains("composition does not hold in this data");
+        assert_eq!(warned, !holds, "{stdout}{stderr}");
+        let shown = after.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
+        let printed = stderr + &stdout;
+        assert!(shown.lines().all(|line| printed.contains(line.trim_end())), "{printed}");
+    }
 }
 
 #[test]

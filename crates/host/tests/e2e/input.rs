@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::{Float32Type, Int32Type};
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, ListArray, StringArray};
 
-use crate::common::{Folder, finished, sets};
+use crate::common::{Folder, embeddings, finished, numbers, sets};
 
 /// Two groups, and what lies between: embeddings are whole numbers, so that every format holds them exactly.
 const ROWS: [([i32; 2], &[u32]); 8] = [
@@ -116,9 +116,61 @@ fn a_folder_stands_for_its_files() {
     let printed = scores(&folder, "parquet", "parts", PLAIN);
     assert!(printed.contains("d,ckm,acri,1,1,"), "{printed}");
     let (stdout, _) = folder.run(&["init", "parts", "--out", "i.toml"], 0);
-    assert!(stdout.contains("8 rows × 2 looked at") || stdout.contains("4 rows × 2 looked at"), "{stdout}");
+    assert!(stdout.contains("8 rows × 2 in 2 files"), "{stdout}");
     assert!(std::fs::read_to_string(folder.path("i.toml")).unwrap().contains("path    = \"parts\"\n"));
     folder.run(&["check", "i.toml"], 0);
+}
+
+#[test]
+fn init_looks_at_the_identifiers_and_labels_of_all_parts() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("parts")).unwrap();
+    for (name, rows) in [("a", 0..4), ("b", 4..8)] {
+        let part = |array: ArrayRef| array.slice(rows.start, 4);
+        let ids: Vec<u32> = (0..4).collect();
+        let columns = vec![("embedding", part(whole())), ("labels", part(labels())), ("id", numbers(&ids))];
+        folder.write_parquet(&format!("parts/{name}.parquet"), columns);
+    }
+    let (stdout, _) = folder.run(&["init", "parts", "--out", "i.toml"], 0);
+    let note = "note: the column `id` is left out: parts: rows 0 and 4 of trial 0 have the same id 0";
+    assert!(stdout.contains(note), "{stdout}");
+    assert!(!std::fs::read_to_string(folder.path("i.toml")).unwrap().contains("id = "));
+    folder.run(&["check", "i.toml"], 0);
+    folder.run(&["run", "i.toml", "--only", "CKM", "--out", "o", "--quiet"], 0);
+    // Every part has one of the labels alone; all of them count.
+    std::fs::create_dir(folder.path("apart")).unwrap();
+    for (name, label) in [("a", 0), ("b", 1), ("c", 2)] {
+        let one = embeddings(&[&[label as f32, 1.0][..]; 4]);
+        let columns = vec![("embedding", one), ("labels", sets(&[&[label][..]; 4]))];
+        folder.write_parquet(&format!("apart/{name}.parquet"), columns);
+    }
+    let (stdout, _) = folder.run(&["init", "apart", "--out", "k.toml"], 0);
+    assert!(stdout.contains("12 rows × 2 in 3 files, `labels` has one label each, of 3 classes"), "{stdout}");
+    // A part that is unlike the others is named.
+    folder.write_parquet(
+        "apart/d.parquet",
+        vec![("embedding", embeddings(&[&[1.0][..]])), ("labels", sets(&[&[0]]))],
+    );
+    let (_, stderr) = folder.run(&["init", "apart", "--out", "d.toml"], 2);
+    assert!(stderr.contains("d.parquet: "), "{stderr}");
+}
+
+#[test]
+fn init_takes_texts_of_numbers_and_knows_decimal_commas() {
+    let folder = Folder::new();
+    folder.write("t.csv", "vec,tags\n\"[0.5, 1, 2]\",a\n\"[0.25, 0, 1]\",b\n\"[0.5, 1, 1]\",a\n");
+    let (stdout, _) = folder.run(&["init", "t.csv"], 0);
+    assert!(stdout.contains("note: the texts of the column `vec` are taken for embeddings"), "{stdout}");
+    assert!(stdout.contains("3 rows × 3, `tags` has one label each, of 2 classes"), "{stdout}");
+    folder.run(&["check", "pipeline.toml"], 0);
+    folder.write("two.csv", "v,w\n\"[0.5, 1, 2]\",\"[1, 2, 3]\"\n");
+    let (_, stderr) = folder.run(&["init", "two.csv", "--out", "two.toml"], 2);
+    assert!(stderr.contains("--embedding v takes the texts of that column"), "{stderr}");
+    folder.write("comma.csv", "d0;d1\n0,5;1,25\n-1,5;2,5\n");
+    let (_, stderr) = folder.run(&["init", "comma.csv", "--out", "c.toml"], 2);
+    assert!(stderr.contains("the texts of `d0` and others seem to be numbers with decimal commas"), "{stderr}");
+    let (_, stderr) = folder.run(&["init", "comma.csv", "--embedding", "d*", "--out", "c.toml"], 2);
+    assert!(stderr.contains("write the file with points, as in 0.5"), "{stderr}");
 }
 
 #[test]

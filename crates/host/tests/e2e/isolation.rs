@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Folder, SMALL, executable, finished, libraries, texts};
+use crate::silently_wrong::add_wrong;
 
 /// The small pipeline with a clusterer that misbehaves in front of one that does not.
 fn with_fault(fault: &str) -> Folder {
@@ -66,6 +67,49 @@ fn a_component_that_ends_its_process_costs_its_own_cell() {
         run(&folder, &[], 1);
         only_bad_failed(&folder, how);
     }
+}
+
+/// The small pipeline with a clusterer in C that does what it must not.
+fn with_wrong(mode: &str) -> Folder {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let wrong = format!(
+        "[[clusterer]]\nname = \"bad\"\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n\n[[clusterer]]"
+    );
+    folder.write("p.toml", &SMALL.replacen("[[clusterer]]", &wrong, 1).replace("trials = 3", "trials = 2"));
+    folder
+}
+
+const RUN: [&str; 8] = ["--plugins", "wrong", "run", "p.toml", "--out", "out", "--jobs", "1"];
+
+#[test]
+fn a_component_that_closes_or_spoils_what_is_open_costs_its_own_cell() {
+    for mode in ["close", "close_all", "scribble"] {
+        let folder = with_wrong(mode);
+        let started = Instant::now();
+        finished(folder.compflow(&RUN).output().unwrap(), 1);
+        assert!(started.elapsed() < Duration::from_secs(30), "{mode}");
+        for (name, error) in cells(&folder) {
+            match name.as_str() {
+                "KM" => assert_eq!(error, "", "{mode}"),
+                _ => {
+                    assert!(error.contains("has closed what a worker process answers through"), "{mode}: {error}")
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_component_has_started_ends_with_its_worker_even_in_a_session_of_its_own() {
+    let folder = with_wrong("leave");
+    let (list, mut command) = (folder.path("left"), folder.compflow(&RUN));
+    finished(command.env("WRONG_LEAVES", &list).output().unwrap(), 0);
+    let left = std::fs::read_to_string(list).unwrap();
+    let left: Vec<u32> = left.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(left.len(), 2);
+    assert!(vanish(&left), "{left:?}");
 }
 
 #[test]
@@ -261,6 +305,62 @@ fn in_one_process_a_crash_names_library_component_and_cell() {
         // Where nothing has begun, it is a request that cannot be met.
         let during = if fault == "abort_in_create" { "its creation" } else { "made trial 0 bad" };
         assert!(stderr.contains(&format!("libcompflow_faulty.so, during {during}\n")), "{fault}: {stderr}");
+    }
+}
+
+/// Commands that compute nothing lose nothing: the request cannot be met.
+#[test]
+fn a_crash_where_nothing_is_computed_is_an_error_of_the_request() {
+    for (fault, command, during) in
+        [("abort_in_memory", "plan", "planning"), ("abort_in_memory", "why", "planning")]
+    {
+        let folder = with_fault(fault);
+        let (_, stderr) = folder.run(&["--plugins", "faulty", command, "p.toml"], 2);
+        assert!(stderr.contains(&format!("libcompflow_faulty.so, during {during}\n")), "{command}: {stderr}");
+        assert!(stderr.contains("nothing was computed; leave the component out"), "{command}: {stderr}");
+    }
+}
+
+/// A component of somebody else is made in a process of its own first, whose end nobody can hide.
+#[test]
+fn a_component_that_ends_the_process_without_a_word_while_it_is_made_is_refused_by_name() {
+    for (variable, stage, how) in [
+        ("WRONG_QUITS", "create", "by exit 0"),
+        ("WRONG_QUITS", "flags", "by exit 0"),
+        ("WRONG_QUITS", "destroy", "by exit 0"),
+        ("WRONG_ABORTS", "create", "by signal 6 (SIGABRT)"),
+    ] {
+        for command in ["check", "run", "plan"] {
+            let folder = with_wrong("fine");
+            let mut command = folder.compflow(&["--plugins", "wrong", command, "p.toml"]);
+            let (_, stderr) = finished(command.env(variable, stage).output().unwrap(), 2);
+            let expected =
+                format!("libcompflow_wrong.so cannot be used: it ends the process that makes it, {how}");
+            assert!(stderr.contains("clusterer `wrong` of /") && stderr.contains(&expected), "{stage}: {stderr}");
+        }
+    }
+}
+
+/// Whatever is called is named.
+#[test]
+fn a_crash_names_the_component_whatever_it_is_asked() {
+    for (stage, args, during) in [
+        ("create", &["check", "p.toml"][..], "its creation"),
+        ("flags", &["check", "p.toml"], "planning"),
+        ("destroy", &["check", "p.toml"], "planning"),
+        ("create", &["inspect", "wrong"], "its creation"),
+        ("destroy", &["inspect", "wrong"], "its creation"),
+    ] {
+        let folder = with_wrong("fine");
+        let alone: &[&str] = if args[0] == "check" { &["--set", "isolate=false"] } else { &[] };
+        let args = [&["--plugins", "wrong"], args, alone].concat();
+        let mut command = folder.compflow(&args);
+        let (_, stderr) = finished(command.env("WRONG_ABORTS", stage).output().unwrap(), 2);
+        assert!(stderr.contains("error: crashed by SIGABRT in "), "{stage} {args:?}: {stderr}");
+        assert!(
+            stderr.contains(&format!("libcompflow_wrong.so, during {during}\n")),
+            "{stage} {args:?}: {stderr}"
+        );
     }
 }
 

@@ -100,6 +100,66 @@ fn a_search_through_everything_hears_the_first_interrupt() {
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 
+/// While nothing is computed, nothing can be lost: whatever is waited for, the first interrupt ends it.
+#[test]
+fn planning_hears_the_first_interrupt_whatever_it_waits_for() {
+    let folder = Folder::new();
+    crate::silently_wrong::add_wrong(&folder);
+    let wrong = |mode: &str| format!("use = \"wrong\"\nparams = {{ mode = \"{mode}\" }}");
+    let kmeans = "use = \"kmeans\"\nparams = { k = 6, restarts = 3 }";
+    assert!(SMALL.contains(kmeans), "{SMALL}");
+    folder.write("hangs.toml", &SMALL.replace(kmeans, &wrong("hang")));
+    folder.write("fine.toml", &SMALL.replace(kmeans, &wrong("fine")));
+    folder.write("alone.toml", &format!("isolate = false\n{}", SMALL.replace(kmeans, &wrong("hang"))));
+    // Nobody waits for what comes out of a pipe that is called a pipeline.
+    assert!(Command::new("mkfifo").arg(folder.path("fifo.toml")).status().unwrap().success());
+    folder.run(&["run", "fifo.toml", "--out", "out"], 2);
+    let huge = folder.path("huge").join(crate::common::library_name("huge"));
+    folder.write(&format!("huge/{}", crate::common::library_name("huge")), "");
+    std::fs::File::options().write(true).open(huge).unwrap().set_len(1 << 40).unwrap();
+    for (plugins, pipeline, sleeps) in [
+        ("wrong", "hangs.toml", false),
+        ("wrong", "alone.toml", false),
+        ("wrong", "fine.toml", true),
+        ("huge", "fine.toml", false),
+    ] {
+        for signal in ["-INT", "-TERM"] {
+            let mut command = folder.compflow(&["--plugins", plugins, "run", pipeline, "--out", "out"]);
+            if sleeps {
+                command.env("WRONG_SLEEPS", "1").env("XDG_CACHE_HOME", folder.path("cache"));
+            }
+            let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(1500));
+            let interrupted = Instant::now();
+            assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+            let output = child.wait_with_output().unwrap();
+            let (took, stderr) = (interrupted.elapsed(), String::from_utf8_lossy(&output.stderr));
+            assert_eq!(output.status.code(), Some(130), "{plugins} {pipeline} {signal}: {stderr}");
+            assert!(stderr.ends_with("interrupted\n"), "{plugins} {pipeline} {signal}: {stderr}");
+            assert!(took < Duration::from_secs(2), "{plugins} {pipeline} {signal}: {took:?}");
+        }
+    }
+}
+
+/// A line that does not end, plain or compressed, is refused once it is longer than the memory allows.
+#[test]
+fn a_line_of_text_that_does_not_end_is_refused_with_its_number() {
+    let folder = Folder::new();
+    let file = |name: &str, start: &str| {
+        folder.write(name, start);
+        let file = std::fs::File::options().write(true).open(folder.path(name)).unwrap();
+        file.set_len(1 << 40).unwrap();
+    };
+    file("large.csv", "a,b\n1,2\n3,");
+    file("large.jsonl", "{\"a\": 1}\n{\"a\": ");
+    for (path, loader, line) in [("large.csv", "csv", 3), ("large.jsonl", "json", 2)] {
+        folder.write("p.toml", &over(path, loader));
+        let stderr = refused(&folder, &["--memory", "256MiB"]);
+        assert!(stderr.contains(path) && stderr.contains(&format!("line {line} takes more than")), "{stderr}");
+        assert!(stderr.contains("allow more with --memory"), "{stderr}");
+    }
+}
+
 #[test]
 fn more_jobs_than_cores_are_as_many_as_there_are_cores() {
     let folder = Folder::new();
@@ -129,15 +189,17 @@ fn a_system_that_grants_no_threads_gets_an_error_or_a_slower_run() {
         return;
     }
     std::os::unix::fs::chown(folder.path("."), Some(54_321), None).unwrap();
-    for limit in 1..12 {
-        let script = format!("ulimit -u {limit} && exec {program} run p.toml --out out{limit} --threads 2");
+    for (limit, extra) in (1..16).flat_map(|limit| [(limit, ""), (limit, "--isolate")]) {
+        let script =
+            format!("ulimit -u {limit} && exec {program} run p.toml --out out{limit}{extra} --threads 2 {extra}");
         let mut command = Command::new("setpriv");
         command.args(["--reuid=54321", "--clear-groups", "bash", "-c", &script]).current_dir(folder.path("."));
         command.env("COMPFLOW_PLUGIN_PATH", crate::common::libraries());
         let output = command.output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         let code = output.status.code();
-        assert!(matches!(code, Some(0..=2 | 126)), "{limit} threads: {code:?}: {stderr}");
+        assert!(matches!(code, Some(0..=2 | 126)), "{limit} threads {extra}: {code:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{limit} threads {extra}: {code:?}: {stderr}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! A run in parts: as many processes as one likes, one results folder, and the tables of a run in one piece.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -55,12 +56,20 @@ fn assert_same_tables(folder: &Folder, left: &str, right: &str) {
     assert_same(&folder.path(left), &folder.path(right));
 }
 
+/// All tables that there are, byte by byte, but for what differs from one computation to the next.
 fn assert_same(left: &Path, right: &Path) {
+    let tables = |out: &Path| {
+        let names = std::fs::read_dir(out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".parquet")).collect::<BTreeSet<String>>()
+    };
+    let names = tables(left);
+    assert_eq!(names, tables(right));
+    let made = ["runs", "metrics", "summary", "assignments", "clusters", "singletons"];
+    assert!(made.iter().all(|name| names.contains(&format!("{name}.parquet"))), "{names:?}");
     assert_eq!(comparable(left), comparable(right));
-    for table in ["metrics", "summary", "assignments", "clusters", "selection"] {
-        let bytes = |out: &Path| std::fs::read(out.join(format!("{table}.parquet"))).ok();
-        assert!(bytes(left) == bytes(right), "{table} differs");
-        assert!(bytes(left).is_some() || table == "selection", "{table} is missing");
+    for name in names.iter().filter(|name| *name != "runs.parquet") {
+        let bytes = |out: &Path| std::fs::read(out.join(name)).unwrap();
+        assert!(bytes(left) == bytes(right), "{name} differs");
     }
 }
 
@@ -112,6 +121,23 @@ fn parts_at_the_same_time_and_a_run_that_assembles_them_give_the_tables_of_one_r
     assert_eq!(assembled, single);
     let (status, _) = folder.run(&["status", "pipeline.toml", "--out", "parts"], 0);
     assert!(status.contains("all cells have ended, and the tables are written"), "{status}");
+    assert_same_tables(&folder, "single", "parts");
+}
+
+#[test]
+fn tables_that_not_every_run_has_are_the_same_too() {
+    let folder = Folder::new();
+    let known = "[[data]]\nname = \"made\"\nloader = \"synthetic\"\nparams = { n = 90, dim = 4, k = 3, noise = 0.1, trials = 2 }\n";
+    let composed =
+        "[[clusterer]]\nuse = \"cgm\"\nparams = { k = 3 }\n[[clusterer]]\nuse = \"ckm\"\nparams = { k = 3 }\n";
+    let head = "name = \"all\"\ndegree = 2\nmemberships = true\n[composer]\nuse = \"max\"\n";
+    folder.write("pipeline.toml", &format!("{head}{known}{composed}[[evaluator]]\nuse = \"cri\"\n"));
+    folder.run(&["run", "pipeline.toml", "--out", "single"], 0);
+    for table in ["singletons", "densities", "traces", "memberships"] {
+        assert!(folder.path(&format!("single/{table}.parquet")).exists(), "{table}");
+    }
+    run_parts(&folder, 3, &[]);
+    folder.run(&["run", "pipeline.toml", "--out", "parts"], 0);
     assert_same_tables(&folder, "single", "parts");
 }
 
@@ -224,6 +250,52 @@ fn status_counts_says_what_else_is_there_and_needs_no_data() {
 }
 
 #[test]
+fn tables_are_written_if_they_are_those_of_these_cells() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    let run = |more: &[&str]| folder.run(&[&["run", "pipeline.toml", "--out", "out"], more].concat(), 0);
+    let status = |more: &[&str]| folder.run(&[&["status", "pipeline.toml", "--out", "out"], more].concat(), 0).0;
+    let (missing, written) = ("a run without --part writes the tables", "and the tables are written");
+    // A run in one piece has ended as well as parts have.
+    run(&[]);
+    assert!(status(&[]).contains(written), "{}", status(&[]));
+    folder.run(&["status", "pipeline.toml", "--out", "out", "--set", "seed=4"], 2);
+    run(&["--part", "1/1", "--set", "seed=4"]);
+    assert!(status(&["--set", "seed=4"]).contains(missing), "those in the folder are another run's");
+    run(&["--part", "1/1"]);
+    assert!(status(&[]).contains(written), "{}", status(&[]));
+    run(&["--set", "seed=4"]);
+    assert!(status(&["--set", "seed=4"]).contains(written) && status(&[]).contains(missing));
+}
+
+#[test]
+fn a_part_that_was_not_heard_of_for_a_while_is_not_just_at_work() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    folder.run(&["run", "pipeline.toml", "--out", "out", "--part", "1/2"], 0);
+    let mut entries = std::fs::read_dir(folder.path("out/parts")).unwrap().map(|entry| entry.unwrap().path());
+    let beat = entries.find(|path| path.to_str().unwrap().contains("part-1-of-2")).unwrap();
+    let mut heartbeat: serde_json::Value = serde_json::from_slice(&std::fs::read(&beat).unwrap()).unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    heartbeat["ended"] = false.into();
+    for (ago, says) in [
+        (1.0, "1 part is at work, "),
+        (30.0, "1 part is at work (last heard of 3"),
+        (90.0, "part 1/2 of phase test"),
+    ] {
+        heartbeat["heard"] = (now - ago).into();
+        // What says that it is what was written is computed with zeros in its place.
+        let zeros = "0".repeat(64);
+        heartbeat["checksum"] = zeros.clone().into();
+        let text = heartbeat.to_string();
+        let sum = blake3::hash(text.as_bytes()).to_hex().to_string();
+        std::fs::write(&beat, text.replace(&zeros, &sum)).unwrap();
+        let (status, _) = folder.run(&["status", "pipeline.toml", "--out", "out"], 0);
+        assert!(status.contains(says), "{ago} s ago: {status}");
+    }
+}
+
+#[test]
 fn status_names_the_library_whose_version_differs() {
     let folder = Folder::new();
     folder.add_faulty();
@@ -241,6 +313,29 @@ fn status_names_the_library_whose_version_differs() {
     let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out"], 0);
     let also = "and not used: 3 cells of other versions of the libraries `faulty`\n";
     assert!(stdout.contains("all cells have ended") && stdout.ends_with(also), "{stdout}");
+}
+
+#[test]
+fn a_part_whose_cells_cannot_be_kept_fails_and_says_so_however_quiet() {
+    let folder = Folder::new();
+    folder.write("big.toml", &SMALL.replace("n = 45", "n = 3000"));
+    // A limit on the size of files stands in for a full disk: there is room for what parts tell of themselves, and for no cell.
+    let script = format!(
+        "ulimit -f 8; trap '' XFSZ; exec '{}' run big.toml --out r --part 1/1 --quiet",
+        executable().display()
+    );
+    let mut shell = std::process::Command::new("bash");
+    shell.current_dir(folder.path("")).args(["-c", &script]).env("COMPFLOW_PLUGIN_PATH", libraries());
+    let (stdout, stderr) = finished(shell.output().unwrap(), 1);
+    assert_eq!(stdout, "");
+    assert_eq!(
+        stderr,
+        "error: 3 of 3 cells cannot be kept in r: file too large; run the part again when it can be written to\n"
+    );
+    let (status, _) = folder.run(&["status", "big.toml", "--out", "r"], 0);
+    assert!(status.contains("no part is at work, 3 cells left"), "{status}");
+    let (_, stderr) = folder.run(&["run", "big.toml", "--out", "r", "--part", "1/1"], 0);
+    assert!(stderr.contains("3 cells, 0 of them kept from before"), "{stderr}");
 }
 
 /// Runs the tasks of an array as Slurm would, one after the other.
@@ -265,7 +360,7 @@ fn the_scripts_for_slurm_run_everything() {
     let more = ["--partition", "lab", "--cells-per-job", "2", "--at-once", "3", "--sbatch=--account=it"];
     let (stdout, stderr) = folder.run(&[&slurm[..], &more].concat(), 0);
     assert!(stdout.ends_with("parts/slurm/submit.sh\n"), "{stdout}");
-    assert!(stderr.contains("phase tune: 9 cells, in 5 jobs; no cell is kept"), "{stderr}");
+    assert!(stderr.contains("phase tune: 9 cells, in 5 jobs of at most 2 cells; no cell is kept"), "{stderr}");
     let text = std::fs::read_to_string(folder.path("parts/slurm/tune.sbatch")).unwrap();
     for option in ["--array=1-5%3", "--time=2:00:00", "--mem=1953125K", "--partition=lab", "--account=it"] {
         assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
@@ -290,4 +385,83 @@ fn the_scripts_for_slurm_run_everything() {
     );
     let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--time", "soon"], 2);
     assert!(stderr.contains("expected a time as sbatch takes it"), "{stderr}");
+}
+
+#[test]
+fn scripts_for_slurm_ask_for_what_was_meant_whatever_it_is_called() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    let out = "50% of \"it's\" #1";
+    let slurm =
+        ["slurm", "pipeline.toml", "--out", out, "--partition", "a b", "--sbatch=--comment=#1", "--isolate"];
+    folder.run(&[&slurm[..], &["--timeout", "90", "--strict", "--sbatch", "-A lab"]].concat(), 0);
+    let text = std::fs::read_to_string(folder.path(out).join("slurm/test.sbatch")).unwrap();
+    for option in [
+        r#"/50%\ of\ \"it\'s\"\ \#1/slurm""#,
+        "--output=test-%A_%a.log",
+        r#""--partition=a\ b""#,
+        r#""--comment=\#1""#,
+        "-A lab",
+    ] {
+        assert!(
+            text.lines().any(|line| line.starts_with("#SBATCH ") && line.ends_with(option)),
+            "{option}:\n{text}"
+        );
+    }
+    assert!(text.contains(" --strict --isolate --timeout 90 --quiet --part "), "{text}");
+    run_array(&folder, &format!("{out}/slurm/test.sbatch"));
+    for wrong in [
+        ["--partition", "a\nb"],
+        ["--sbatch", "--comment=a\nb"],
+        ["--sbatch", "account=lab"],
+        ["--out", "a\nb"],
+        ["--out", "a\\b"],
+    ] {
+        let (_, stderr) = folder.run(&[&["slurm", "pipeline.toml"], &wrong[..]].concat(), 2);
+        assert!(
+            stderr.contains("control characters") || stderr.contains("expected an option of sbatch"),
+            "{stderr}"
+        );
+    }
+    let (_, stderr) = folder.run(&["slurm", "-"], 2);
+    assert!(stderr.starts_with("error: jobs cannot read the pipeline from standard input"), "{stderr}");
+    let data = SMALL.replace(
+        "loader = \"synthetic\"\nparams = { n = 45, dim = 4, k = 3, noise = 0.05, trials = 3 }",
+        "path = \"-\"\nloader = \"csv\"",
+    );
+    folder.write("piped.toml", &data);
+    let (_, stderr) = folder.run(&["slurm", "piped.toml"], 2);
+    assert!(stderr.starts_with("error: jobs cannot read data from standard input"), "{stderr}");
+}
+
+#[test]
+fn what_is_left_after_a_failure_is_spread_over_jobs() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", &SMALL.replace("trials = 3", "trials = 40"));
+    for part in ["1/4", "2/4", "3/4"] {
+        folder.run(&["run", "pipeline.toml", "--out", "out", "--part", part], 0);
+    }
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--out", "out", "--cells-per-job", "3"], 0);
+    let says = "phase test: 10 cells of 40, the others being kept, in 5 jobs of at most 2 cells; ";
+    assert!(stderr.contains(says), "{stderr}");
+}
+
+#[test]
+fn a_point_of_a_grid_that_fails_does_not_keep_slurm_from_testing() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", TUNED);
+    let slurm = |more: &[&str]| folder.run(&[&["slurm", "pipeline.toml", "--out", "out"], more].concat(), 0).1;
+    assert!(slurm(&[]).contains("phase tune: 12 cells"));
+    folder.run(&["run", "pipeline.toml", "--out", "out", "--part", "1/1"], 0);
+    let stderr = slurm(&[]);
+    assert!(!stderr.contains("phase tune") && stderr.contains("phase test: 6 cells"), "{stderr}");
+    // What has not converged has failed if it is to be so; either way it has ended.
+    let stderr = slurm(&["--strict"]);
+    assert!(!stderr.contains("phase tune") && stderr.contains("phase test: 6 cells"), "{stderr}");
+    let submit = std::fs::read_to_string(folder.path("out/slurm/submit.sh")).unwrap();
+    assert!(!submit.contains("tune"), "{submit}");
+    run_array(&folder, "out/slurm/test.sbatch");
+    // A score that is not there yet is work for those who tune.
+    folder.write("pipeline.toml", &TUNED.replace("use = \"cri\"", "use = \"cri\"\n[[evaluator]]\nuse = \"ari\""));
+    assert!(slurm(&[]).contains("phase tune: "), "{}", slurm(&[]));
 }

@@ -114,6 +114,29 @@ fn clusters_have_the_users_names_in_every_table() {
             of.iter().zip(&called).filter(|(of, _)| **of == named).map(|(_, name)| *name).collect();
         assert_eq!(called, ["ann", "bob", "zoë"], "{named}");
     }
+    // pandas cannot read lists of texts that Arrow is told to be views.
+    for table in ["runs", "assignments", "clusters", "singletons"] {
+        let schema = format!("{:?}", folder.read_parquet(&format!("out/{table}.parquet")).schema());
+        assert!(schema.contains("LargeUtf8") && !schema.contains("View"), "{table}: {schema}");
+    }
+    // New examples, too.
+    for named in ["ckm", "cgm", "gcr", "kmeans"] {
+        folder.run(&["assign", "out", "d.parquet", "--clusterer", named, "--out", "new.parquet"], 0);
+        let new = folder.read_parquet("new.parquet");
+        let Some(column) = new.column_by_name("names") else {
+            assert_eq!(named, "kmeans", "takes no notice of names");
+            continue;
+        };
+        let column = column.as_list::<i32>();
+        for (at, expected) in (0..60).map(|at| (at, SETS[at % 6])) {
+            let list = column.value(at);
+            assert_eq!(list.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), expected, "{named} {at}");
+        }
+    }
+    let args = ["assign", "out", "d.parquet", "--clusterer", "ckm", "--columns", "names", "--out", "no.parquet"];
+    let (_, stderr) = folder.run(&args, 2);
+    assert!(stderr.contains("the column `names` cannot be copied"), "{stderr}");
+
     folder.run(&["report", "out"], 0);
     let report = std::fs::read_to_string(folder.path("out/report.html")).unwrap();
     assert!(report.contains("ann∪zoë"), "the graph of what is composed of what");

@@ -96,6 +96,21 @@ fn auto_is_short_for_a_selection_also_inside_another_component() {
 }
 
 #[test]
+fn the_number_of_singletons_is_found_where_there_are_unions() {
+    let folder = Folder::new();
+    let text =
+        BLOBS.replace("degree = 1", "degree = 2").replace("n = 120, dim = 6, k = 5", "n = 90, dim = 8, k = 3");
+    let methods = "[composer]\nuse = \"max\"\n
+        [[clusterer]]\nuse = \"ckm\"\nparams = { k = { select = [2, 3, 4, 5] }, restarts = 8 }\n
+        [[clusterer]]\nuse = \"cgm\"\nparams = { k = { select = [2, 3, 4, 5] }, starts = 1 }\n";
+    folder.write("p.toml", &format!("{}{methods}", text.split("[[clusterer]]").next().unwrap()));
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
+    for clusterer in ["ckm", "cgm"] {
+        assert!(stderr.contains(&format!("selected {clusterer} on made: k=3 in 3 of 3 trials")), "{stderr}");
+    }
+}
+
+#[test]
 fn several_selections_multiply_and_go_beside_grids() {
     let folder = Folder::new();
     let several = BLOBS.replace("restarts = 5", "restarts = { select = [2, 4] }, max_iter = { grid = [50, 100] }");

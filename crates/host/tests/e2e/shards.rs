@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, StringArray};
 use compflow_engine::shards::{Job, Layout, Model, Shard, Used, Worker, merge, seed};
 use compflow_engine::{Cancel, Registry, Resources, Silent};
 use parquet::arrow::ArrowWriter;
@@ -276,6 +276,38 @@ fn weights_and_known_sets_that_cannot_be_are_named() {
     assert!(text.contains("part-0.parquet") && text.contains("the weight column must hold numbers"), "{text}");
     let text = told("weight", true);
     assert!(text.contains("the seed column must hold whole numbers or text, found numbers"), "{text}");
+}
+
+#[test]
+fn files_that_do_not_go_together_are_named_before_the_first_pass() {
+    let folder = Folder::new();
+    let files = write_files(&folder, &[2000, 1000]);
+    let lay = |id: Option<&str>, files: &[PathBuf]| {
+        let job = job(&folder, "ckm", serde_json::json!({ "k": 3 }));
+        let found = worker(&Job { id: id.map(str::to_owned), ..job }, 1).layout(files, 1);
+        found.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let twice = lay(None, &[files[0].clone(), files[1].clone(), folder.path("./part-0.parquet")]).unwrap_err();
+    assert!(twice.ends_with("part-0.parquet is there twice: its examples would count twice"), "{twice}");
+    let missing = lay(Some("name"), &files).unwrap_err();
+    assert!(missing.contains("part-0.parquet: there is no column `name`"), "{missing}");
+    let wrong = lay(Some("weight"), &files).unwrap_err();
+    assert!(wrong.contains("part-0.parquet: ") && wrong.contains("the id column must hold"), "{wrong}");
+    // Numbers in one file, text in another.
+    let with_ids = |name: &str, ids: ArrayRef| {
+        let plain = columns(&examples(ids.len()), DIM, &[]);
+        let batch = RecordBatch::try_from_iter([("embedding", plain["embedding"].clone()), ("name", ids)]);
+        write(&folder.path(name), &batch.unwrap())
+    };
+    let numbers = with_ids("numbers.parquet", Arc::new(Int64Array::from_iter_values(0..100)));
+    let texts =
+        with_ids("texts.parquet", Arc::new(StringArray::from_iter_values((0..100).map(|at| at.to_string()))));
+    let mixed = lay(Some("name"), &[numbers.clone(), texts.clone()]).unwrap_err();
+    assert!(
+        mixed.contains("texts.parquet: the ids are text, and those of ") && mixed.ends_with("are whole numbers")
+    );
+    lay(Some("name"), &[numbers]).unwrap();
+    lay(Some("name"), &[texts]).unwrap();
 }
 
 #[test]

@@ -97,6 +97,32 @@ fn an_evaluator_that_writes_into_the_truth_is_found() {
     assert_eq!(kept(&folder), 0, "and nothing of it is kept");
 }
 
+/// What is read only while it clusters or scores may be another content than that which the result would be kept under.
+#[test]
+fn a_file_that_changes_before_a_component_reads_it_is_noticed() {
+    const CHANGED: &str = "w.bin has changed since it was read first";
+    for isolate in ["isolate=true", "isolate=false"] {
+        let folder = with_clusterer("lazy");
+        folder.write("w.bin", "A");
+        run(&folder, &["--set", isolate], 1);
+        only_bad_failed(&folder, CHANGED);
+        assert_eq!(kept(&folder), 3, "{isolate}: those of the other one");
+
+        let folder = Folder::new();
+        add_wrong(&folder);
+        folder.write(
+            "p.toml",
+            &format!("{SMALL}\n[[evaluator]]\nuse = \"wrong\"\nparams = {{ mode = \"lazy\" }}\n"),
+        );
+        for _ in 0..2 {
+            folder.write("w.bin", "A");
+            let (_, stderr) = run(&folder, &["--set", isolate], 1);
+            assert!(stderr.contains("evaluator `wrong`: ") && stderr.contains(CHANGED), "{isolate}: {stderr}");
+            assert_eq!(kept(&folder), 3, "{isolate}: without its scores, so that it is asked again");
+        }
+    }
+}
+
 #[test]
 fn a_cell_that_says_it_was_cancelled_has_failed_if_nobody_cancelled_it() {
     let folder = with_clusterer("cancel");

@@ -95,6 +95,39 @@ fn what_init_writes_runs() {
     folder.run(&["init", topics.to_str().unwrap(), "--force"], 0);
 }
 
+/// Sixty labels, up to eight of them an example: of all sets of that many nobody could compute the centres.
+#[test]
+fn what_init_writes_for_many_labels_runs() {
+    let folder = Folder::new();
+    let member = |at: usize, part: usize| ((at * 7 + part * (at % 11 + 1)) % 60) as u32;
+    let mut labels: Vec<Vec<u32>> = (0..60).flat_map(|label| [vec![label], vec![label]]).collect();
+    labels.extend((0..60).map(|at| (0..at % 7 + 2).map(|part| member(at, part)).collect()));
+    labels.iter_mut().for_each(|set| {
+        set.sort_unstable();
+        set.dedup();
+    });
+    let number = |label: u32, at: u32| ((label * 37 + at * 101) % 61) as f32;
+    let rows: Vec<Vec<f32>> = labels
+        .iter()
+        .map(|set| (0..4).map(|at| set.iter().map(|label| number(*label, at)).sum()).collect())
+        .collect();
+    let rows = embeddings(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let labels = sets(&labels.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    folder.write_parquet("a.parquet", vec![("embedding", rows), ("labels", labels)]);
+    let (stdout, _) = folder.run(&["init", "a.parquet"], 0);
+    assert!(stdout.contains("up to 8 labels each, of 60 classes"), "{stdout}");
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    let words: String = pipeline.lines().map(|line| line.trim_start_matches("# ").to_owned() + " ").collect();
+    assert!(
+        words.contains("Some examples have 8 labels, but of 60 things there are 36050 sets of up to 3"),
+        "{words}"
+    );
+    assert!(pipeline.contains("degree = 2\n") && words.contains("2 leaves 1830 and takes minutes"), "{words}");
+    assert!(pipeline.contains("use = \"ac\", params = { k = 60 }"), "sets that one example has are no groups");
+    let (stdout, stderr) = folder.run(&["run", "pipeline.toml"], 0);
+    assert!(stdout.contains("union_recall") && !stderr.contains("failed"), "{stdout}{stderr}");
+}
+
 /// Three blobs of ten points, well apart.
 fn blobs() -> ArrayRef {
     let rows: Vec<Vec<f32>> =

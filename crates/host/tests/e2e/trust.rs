@@ -82,6 +82,17 @@ fn a_folder_that_anyone_could_have_made_is_not_searched_beside_the_program() {
     assert!(stdout.starts_with("no plugins in "), "{stdout}");
     assert!(stderr.contains("lib/compflow is not searched: anyone may write to "), "{stderr}");
     assert!(stderr.contains("shared/lib; chmod o-w "), "{stderr}");
+    // Where all that there is may not be loaded, a run says why.
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let pipeline = folder.write("small.toml", SMALL);
+    let mut command = std::process::Command::new(&program);
+    command.arg("run").arg(&pipeline).current_dir(folder.path(".")).env_remove("COMPFLOW_PLUGIN_PATH");
+    command.arg("--plugins").arg(planted.parent().unwrap());
+    std::fs::set_permissions(folder.path("shared/lib"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, stderr) = finished(command.output().unwrap(), 2);
+    assert!(stderr.starts_with("error: no plugins that may be loaded in "), "{stderr}");
+    let name = library_name("metrics");
+    assert!(stderr.contains(&format!("/{name} is not loaded: anyone may write to ")), "{stderr}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use compflow_api::Result;
 use pulp::{Arch, NullaryFnOnce};
 
 use super::chain::{Groups, Neighbour};
-use super::distance::squared;
+use compflow_kernels::pairs::squared;
 use compflow_kernels::workers::Workers;
 
 /// Groups compared at a time.

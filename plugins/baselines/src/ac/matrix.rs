@@ -7,7 +7,7 @@ use compflow_api::{Result, Services};
 use pulp::{Arch, NullaryFnOnce};
 
 use super::chain::{Groups, Neighbour};
-use super::distance::squared;
+use compflow_kernels::pairs::squared;
 use compflow_kernels::workers::Workers;
 
 /// Numbers read for all distances from which on threads share them.

@@ -4,10 +4,10 @@
 //! Distances are taken when needed and in f64, so memory is n·p. Gower and Ross 1969, doi:10.2307/2346439.
 
 use compflow_api::{Result, Services};
+use compflow_kernels::pairs::squared;
 use pulp::{Arch, NullaryFnOnce};
 
 use super::dendrogram::Merge;
-use super::distance::squared;
 
 /// Edges between two reports of progress.
 const REPORT: usize = 64;

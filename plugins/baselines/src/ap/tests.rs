@@ -157,8 +157,8 @@ fn what_did_not_converge_is_usable_and_says_so() {
     assert_eq!(
         host.warnings(),
         [
-            "ap found no exemplar in 1 iterations and took the best; raise `damping` or `max_iter`",
-            "ap did not converge in 12 iterations; raise `damping` or `max_iter`",
+            "ap found no exemplar in 1 iterations and took the best; raise `max_iter`, as more `damping` did not help, up to 0.95",
+            "ap did not converge in 12 iterations; raise `max_iter`, as more `damping` did not help, up to 0.95",
         ]
     );
 }
@@ -273,7 +273,33 @@ fn messages_that_do_not_settle_end_in_the_best_state() {
         let medoid = (0..60).min_by(|&a, &b| from(a).total_cmp(&from(b))).unwrap();
         assert_eq!(found.exemplars, [[medoid as u32]], "{preference}");
         assert_eq!(found.diagnostics.converged, host.warnings().is_empty(), "{preference}");
+        // With so much damping all are exemplars for long.
+        let slow = Params { damping: 0.95, ..with_preference(Preference::Value(preference)) };
+        assert_eq!(cluster(&values, 2, slow, &services).unwrap().exemplars, [[medoid as u32]], "{preference}");
     }
+}
+
+#[test]
+fn messages_that_oscillate_are_damped_more_unless_a_preset_says_how_much() {
+    let mut settled = 0;
+    for (seed, power) in (0..4).flat_map(|seed| (-2..8).map(move |power| (seed, power))) {
+        let values = examples::uniform(60, 2, seed);
+        let found = |preset| {
+            let host = Watcher::new(usize::MAX);
+            let params = Params { preset, ..with_preference(Preference::Value(-f64::powi(2.0, power))) };
+            let found = cluster(&values, 2, params, &Services { host: &host, ..Services::none() }).unwrap();
+            assert_eq!(found.diagnostics.converged, host.warnings().is_empty());
+            found
+        };
+        let (raised, fixed) = (found(None), found(Some(Preset::Paper)));
+        if fixed.diagnostics.converged {
+            assert_eq!(raised, fixed);
+        } else {
+            assert!(raised.diagnostics.objective >= fixed.diagnostics.objective);
+            settled += usize::from(raised.diagnostics.converged);
+        }
+    }
+    assert!(settled > 0);
 }
 
 #[test]

@@ -94,6 +94,26 @@ fn what_was_done_about_it_is_said() {
 }
 
 #[test]
+fn a_composer_that_is_plainly_wrong_is_asked_about() {
+    let mut planted = plant(Plain::Sum, 3, 2, 8, 40, 0.2, 1.0, 3);
+    let said = |planted: &Planted| {
+        let host = Watcher::new(usize::MAX);
+        let services = Services { host: &host, ..Services::none() };
+        cluster(&planted.task(Normalize::None), Params::new(3), &planted.start, &services).unwrap();
+        let lines = host.lines.into_inner().unwrap();
+        lines.into_iter().filter(|(_, line)| line.contains("from where the composer says")).count()
+    };
+    assert_eq!(said(&planted), 0);
+    // Every union in a place of its own.
+    for (row, set) in planted.values.chunks_exact_mut(8).zip(planted.truth.iter()) {
+        if set.len() == 2 {
+            row[set[0] as usize + 2 * set[1] as usize] += 2.0;
+        }
+    }
+    assert_eq!(said(&planted), 1);
+}
+
+#[test]
 fn residuals_at_their_borders() {
     let planted = plant(Plain::Sum, 3, 2, 4, 20, 0.5, 1.0, 2);
     for tau2 in [0.0, 1e-300, 1e300] {

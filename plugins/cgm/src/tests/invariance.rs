@@ -58,7 +58,10 @@ fn a_stream_gives_what_the_matrix_gives_for_any_number_of_threads() {
 
 #[test]
 fn a_weight_of_two_is_the_example_twice() {
-    let planted = plant(Plain::Sum, 3, 2, 4, 20, 0.8, 1.5, 4);
+    let mut planted = plant(Plain::Sum, 3, 2, 4, 20, 0.8, 1.5, 4);
+    let far = examples::uniform(24, 4, 9);
+    planted.values.extend(far.iter().map(|value| 12.0 * value));
+    (0..24).for_each(|_| planted.truth.push(&[]));
     let n = planted.truth.len();
     let weights: Vec<f32> = (0..n).map(|row| [1.0, 2.0, 0.0][row % 3]).collect();
     let values: Vec<f32> = (0..n)
@@ -80,8 +83,13 @@ fn a_weight_of_two_is_the_example_twice() {
         for (at, &row) in rows.iter().enumerate() {
             assert_eq!(repeated.assignments[at], weighted.assignments[row], "{assignment:?} {outliers}");
         }
-        let (a, b) = (scalar(&weighted, "log_likelihood"), scalar(&repeated, "log_likelihood"));
-        assert!((a - b).abs() < 1e-3 * b.abs(), "{assignment:?} {outliers}: {a} {b}");
+        for name in ["log_likelihood", "bic", "outliers"] {
+            let (a, b) = (scalar(&weighted, name), scalar(&repeated, name));
+            assert!((a - b).abs() <= 1e-3 * b.abs(), "{assignment:?} {outliers}: {name} {a} {b}");
+        }
+        let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3 * (1.0 + b.abs());
+        assert!(weighted.singletons.vectors.iter().zip(&repeated.singletons.vectors).all(close), "{assignment:?}");
+        assert_eq!(outliers, scalar(&weighted, "outliers") > 0.0, "there is something to count");
     }
     // Rows that count for nothing may lie anywhere.
     let mut values = planted.values.clone();

@@ -1,4 +1,5 @@
-//! Files with a few bytes changed, cut off or repeated: every one is read or refused, and none ends the process.
+//! Files with a few bytes changed, cut off or repeated: every one is read or refused, and none ends the process or panics,
+//! which would be caught at the boundary and look like a refusal.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,8 +23,11 @@ const TRIALS: usize = 500;
 fn reads<L: Component + Loader>(path: &Path, columns: &[(&str, &str)]) -> bool {
     let request = LoadRequest { path: Some(path), columns };
     let services = Services { host: &NoHost, memory: 1 << 28, ..Services::none() };
-    let _ = described::<L>("{}", &request);
-    load_with::<L>("{}", &request, &services).is_ok()
+    let described = described::<L>("{}", &request).err().map(|error| error.to_string());
+    let loaded = load_with::<L>("{}", &request, &services).map_err(|error| error.to_string());
+    let panic = described.into_iter().chain(loaded.as_ref().err().cloned()).find(|text| text.contains("panicked"));
+    assert_eq!(panic, None, "{}", path.display());
+    loaded.is_ok()
 }
 
 /// The content with something wrong in it.

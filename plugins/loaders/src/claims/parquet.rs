@@ -9,11 +9,15 @@ use std::sync::Arc;
 
 use arrow_schema::ArrowError;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::basic::Type;
+use parquet::basic::{Encoding, Type};
 use parquet::column::page::PageReader;
+use parquet::column::reader::{ColumnReader, get_column_reader};
+use parquet::data_type::ByteArray;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::check_size;
+use crate::source::{most_at_once, too_long};
 
 /// Groups inside one another that a schema may have; a list takes two.
 const MOST_LEVELS: usize = 64;
@@ -258,4 +262,69 @@ pub(crate) fn check_lists(
             .map_err(ArrowError::ParquetError)?;
     }
     Ok(())
+}
+
+/// Rows whose texts are looked at together; and of such as are written as what they have in common with the one before, which have
+/// to be put together.
+const TEXTS: usize = 64;
+const SHARED_TEXTS: usize = 4;
+
+/// How many rows of a row group may be read at once, as far as texts decide: one that many rows share is in the file once, and in
+/// a batch as often as there are rows.
+///
+/// # Errors
+/// If one is longer than the memory allows.
+pub(crate) fn rows_at_once(
+    file: &File,
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+    roots: &[usize],
+    memory: u64,
+) -> Result<usize, ArrowError> {
+    let schema = metadata.parquet_schema();
+    let group = metadata.metadata().row_group(group);
+    let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+    let most = most_at_once(memory);
+    let mut at_once = usize::MAX;
+    for (at, chunk) in group.columns().iter().enumerate() {
+        if !roots.contains(&schema.get_column_root_idx(at)) {
+            continue;
+        }
+        let longest = longest_text(file, chunk, rows, most)?;
+        if longest > most {
+            let text = too_long(format!("a text of column `{}`", chunk.column_path()), most);
+            return Err(ArrowError::ParquetError(text));
+        }
+        at_once = at_once.min(most / longest.max(1));
+    }
+    Ok(at_once.max(1))
+}
+
+/// Bytes of the longest text of a column, or of some rows of lists of them; or of one that is longer than `most`.
+fn longest_text(file: &File, chunk: &ColumnChunkMetaData, rows: usize, most: usize) -> Result<usize, ArrowError> {
+    let column = chunk.column_descr_ptr();
+    if chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
+        return Ok(usize::try_from(column.type_length()).unwrap_or(0));
+    }
+    let pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
+    let has_lists = column.max_rep_level() > 0;
+    let ColumnReader::ByteArrayColumnReader(mut reader) = get_column_reader(column, Box::new(pages)) else {
+        return Ok(0);
+    };
+    let is_shared = chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY);
+    let count = if is_shared { SHARED_TEXTS } else { TEXTS };
+    let (mut texts, mut defined, mut repeated) = (Vec::<ByteArray>::new(), Vec::new(), Vec::new());
+    let mut longest = 0;
+    while longest <= most {
+        texts.clear();
+        defined.clear();
+        repeated.clear();
+        let (records, ..) = reader.read_records(count, Some(&mut defined), Some(&mut repeated), &mut texts)?;
+        if records == 0 {
+            break;
+        }
+        let lengths = texts.iter().map(ByteArray::len);
+        longest = longest.max(if has_lists { lengths.sum() } else { lengths.max().unwrap_or(0) });
+    }
+    Ok(longest)
 }

@@ -99,6 +99,36 @@ fn groups_and_lists_of_a_parquet_footer_have_what_they_claim() {
     assert!(text.contains("a list of its footer claims 2147483648 elements in "), "{text}");
 }
 
+/// One text that is in the file once, and would be in a batch as often as there are rows.
+#[test]
+fn a_long_text_that_many_rows_share_comes_out_a_few_rows_at_a_time_or_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("texts.parquet");
+    let long = "x".repeat(1 << 18);
+    for encoding in [None, Some(parquet::basic::Encoding::DELTA_BYTE_ARRAY)] {
+        let texts = arrow_array::StringArray::from_iter_values((0..1000).map(|_| &long));
+        let batch = RecordBatch::try_from_iter([("embedding", Arc::new(texts) as ArrayRef)]).unwrap();
+        let properties = parquet::file::properties::WriterProperties::builder();
+        let properties = match encoding {
+            None => properties,
+            Some(encoding) => properties.set_dictionary_enabled(false).set_encoding(encoding),
+        };
+        let mut writer =
+            ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), Some(properties.build())).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let request = LoadRequest { path: Some(&path), columns: &EMBEDDING };
+        let load =
+            |memory| load_with::<Parquet>("{}", &request, &Services { host: &NoHost, memory, ..Services::none() });
+        let batches = load(1 << 24).unwrap();
+        assert!(batches.iter().all(|batch| batch.num_rows() <= 8), "{encoding:?}");
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1000);
+        let text = load(1 << 20).unwrap_err().to_string();
+        assert!(text.contains("texts.parquet is damaged: a text of column"), "{text}");
+        assert!(text.contains("takes more than 131072 bytes"), "{text}");
+    }
+}
+
 #[test]
 fn one_row_of_a_parquet_file_that_decodes_to_all_memory_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -198,8 +198,11 @@ fn more_data_than_the_memory_holds_is_refused() {
 }
 
 #[test]
-fn sets_are_counted_up_to_a_limit() {
-    assert_eq!(count_sets(5, 3, 25), Some(25));
-    assert_eq!(count_sets(5, 3, 24), None);
-    assert_eq!(count_sets(3, 9, 100), Some(7));
+fn there_is_an_example_of_every_set_at_least() {
+    let load = |n: usize| {
+        let params = format!(r#"{{"n": {n}, "k": 5, "degree": 3}}"#);
+        load_with::<Synthetic>(&params, &ALL, &services(0)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(load(25), Ok(()));
+    assert_eq!(load(24).unwrap_err(), "`n` = 24 examples are too few for the sets of up to 3 of 5");
 }

@@ -73,13 +73,22 @@ pub(super) fn level(number: u32) -> Level {
     [Level::Debug, Level::Info].into_iter().find(|level| *level as u32 == number).unwrap_or(Level::Warn)
 }
 
+/// Exit code of a worker that cannot say what it does any more.
+pub(super) const SPEECHLESS: i32 = 99;
+
+/// What everything begins with that is said: a component may write into whatever it finds open.
+const MARK: [u8; 8] = *b"compflow";
+/// Bytes that nothing takes that is said.
+const MOST: u64 = 1 << 32;
+
 /// Writes something with its length before it.
 ///
 /// # Errors
 /// If nobody reads it any more.
 pub(super) fn write<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<()> {
     let payload = postcard::to_stdvec(value).map_err(io::Error::other)?;
-    let mut frame = (payload.len() as u64).to_le_bytes().to_vec();
+    let mut frame = MARK.to_vec();
+    frame.extend((payload.len() as u64).to_le_bytes());
     frame.extend(payload);
     out.write_all(&frame)
 }
@@ -89,9 +98,17 @@ pub(super) fn write<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<
 /// # Errors
 /// If there is nothing more, or it is something else.
 pub(super) fn read<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
-    let mut length = [0; size_of::<u64>()];
+    let (mut mark, mut length) = ([0; MARK.len()], [0; size_of::<u64>()]);
+    from.read_exact(&mut mark)?;
+    // Whoever waited for as much as something claims that nobody has written would wait for ever.
+    if mark != MARK {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     from.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
+    if length > MOST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     let mut payload = Vec::new();
     // No more room is made than what comes takes.
     if from.take(length).read_to_end(&mut payload)? as u64 != length {
@@ -116,7 +133,9 @@ mod tests {
         assert!(matches!(read(&mut from).unwrap(), Told::Ready));
         assert!(read::<Told>(&mut from).is_err());
         assert!(read::<Told>(&bytes[..10]).is_err());
-        assert!(read::<Told>(&[0xff; 8][..]).is_err(), "a length that nothing has");
+        let endless = |start: &[u8]| io::Cursor::new(start.to_vec()).chain(io::repeat(0xff));
+        assert!(read::<Told>(endless(&[0xff; 8])).is_err(), "what nobody has said");
+        assert!(read::<Told>(endless(&MARK)).is_err(), "a length that nothing has");
         assert_eq!(
             [Level::Debug, Level::Info, Level::Warn].map(number).map(level),
             [Level::Debug, Level::Info, Level::Warn]

@@ -5,17 +5,18 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::Workers;
-use super::frames::{self, Order, Told};
+use super::frames::{self, Order, SPEECHLESS, Told};
 use crate::cancel::Cancel;
 use crate::files::plain;
 use crate::observer::{Observer, Progress};
 use crate::plan::cell::Cell;
+use crate::processes::Process;
 use crate::run::budget::{Place, Room};
 use crate::run::execute::{Shared, attempt};
 use crate::run::recall::recall;
@@ -28,6 +29,9 @@ const INTERVAL: Duration = Duration::from_millis(20);
 const START: Duration = Duration::from_secs(60);
 /// How long a worker may take to notice that nothing more is wanted.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What a component has done after which nothing more can be heard of its worker.
+const CLOSED: &str = "has closed what a worker process answers through, or written into it";
 
 /// Computes cells with one worker at a time, started when there is something to compute.
 #[derive(Debug)]
@@ -86,7 +90,7 @@ impl<'w> Hand<'w> {
 /// A worker process.
 #[derive(Debug)]
 struct Worker {
-    child: Child,
+    process: Process,
     channel: UnixStream,
     told: Receiver<Told>,
     /// The components that it is calling, the last one inside the others.
@@ -109,23 +113,25 @@ impl Worker {
 
     fn spawn(workers: &Workers) -> io::Result<Self> {
         let (channel, theirs) = UnixStream::pair()?;
-        let child = Command::new(&workers.isolation.program)
+        let mut command = Command::new(&workers.isolation.program);
+        command
             .args(&workers.isolation.args)
             .stdin(Stdio::from(workers.data.try_clone()?))
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
-            // Ctrl-C is for the run, which tells its workers.
-            .process_group(0)
-            .spawn()?;
+            .stdout(Stdio::from(OwnedFd::from(theirs)));
+        // In a group of its own: Ctrl-C is for the run, which tells its workers.
+        let process = Process::start(&mut command)?;
+        // It holds the other end of the channel, which must be nobody else's.
+        drop(command);
         let (sender, told) = mpsc::channel();
         let from = channel.try_clone()?;
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             while let Ok(told) = frames::read(&from) {
                 if sender.send(told).is_err() {
                     break;
                 }
             }
-        });
-        Ok(Self { child, channel, told, calls: BTreeMap::new() })
+        })?;
+        Ok(Self { process, channel, told, calls: BTreeMap::new() })
     }
 
     /// What it says next that is no news about the work; or why it says nothing any more.
@@ -171,8 +177,8 @@ impl Worker {
                 }
                 // Its last words may be on their way; its end of the channel may have been left to a process that a
                 // component has started.
-                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
-                    self.kill();
+                Err(RecvTimeoutError::Timeout) if self.process.ended().is_some() => {
+                    self.process.kill();
                     gone.get_or_insert_with(|| Instant::now() + PATIENCE);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -200,30 +206,16 @@ impl Worker {
         self.calls.last_key_value().map_or("compflow itself", |(_, component)| component)
     }
 
-    /// Ends it, and what components may have started in it.
-    fn kill(&self) {
-        if let Some(group) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-
     /// What is to be said of a worker that says nothing any more.
     fn ended(&mut self) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return format!("{} {}", self.called(), how(status)),
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(INTERVAL / 10),
-                _ => return format!("{} has closed what a worker process answers through", self.called()),
+            match self.process.ended() {
+                Some(status) => return format!("{} {}", self.called(), how(status)),
+                None if Instant::now() < deadline => std::thread::sleep(INTERVAL / 10),
+                None => return format!("{} {CLOSED}", self.called()),
             }
         }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -241,6 +233,7 @@ fn how(status: ExitStatus) -> String {
     match (status.signal(), status.code().unwrap_or_default()) {
         (Some(signal), _) if name(signal).is_empty() => format!("crashed: signal {signal}"),
         (Some(signal), _) => format!("crashed: {}", name(signal)),
+        (None, SPEECHLESS) => CLOSED.to_owned(),
         (None, code) => format!("ended its process: exit({code})"),
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use compflow_api::{Level, Result as ComponentResult};
 
-use super::frames::{self, Order, Setup, Told};
+use super::frames::{self, Order, SPEECHLESS, Setup, Told};
 use crate::cancel::Cancel;
 use crate::data::snapshot;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::observer::{Observer, Progress, Silent};
 use crate::pipeline::{Options, Pins, Pipeline, Variables};
 use crate::plan::cell::Cell;
 use crate::plan::{Plan, PlannedData};
-use crate::plugin::Registry;
+use crate::plugin::{Registry, library};
 use crate::run::budget::{Budget, Room};
 use crate::run::cache::Cache;
 use crate::run::execute::{GRACE, Shared, attempt};
@@ -50,11 +50,11 @@ pub fn serve(
             return Ok(());
         }
     };
-    teller.tell(&Told::Ready);
     let (orders, ordered) = mpsc::channel::<(Cell, String)>();
     let (grants, granted) = mpsc::channel::<()>();
     let (ended, end) = mpsc::channel::<()>();
-    std::thread::spawn(move || {
+    let told = teller.clone();
+    let computing = std::thread::Builder::new().spawn(move || {
         let room = Asked { teller: teller.clone(), granted: Mutex::new(granted) };
         for (cell, key) in ordered {
             let row = compute(&shared, cell, &key, &room);
@@ -64,6 +64,11 @@ pub fn serve(
         }
         drop(ended);
     });
+    if let Err(error) = computing {
+        told.tell(&Told::Unable(format!("no thread can be started: {}", plain(&error))));
+        return Ok(());
+    }
+    told.tell(&Told::Ready);
     while let Ok(order) = frames::read(&channel) {
         let heard = match order {
             Order::Compute { cell, key } => orders.send((cell, key)).is_ok(),
@@ -137,7 +142,8 @@ impl Room for Asked {
     }
 }
 
-/// Tells the run what happens. That it no longer listens is noticed elsewhere.
+/// Tells the run what happens. A process that cannot say any more what it does ends at once: the run is gone, or a component has
+/// closed what the run listens to, and would let it wait for ever.
 #[derive(Debug)]
 struct Teller {
     channel: Mutex<UnixStream>,
@@ -152,7 +158,9 @@ impl Teller {
 
     fn tell(&self, told: &Told) {
         let channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = frames::write(&*channel, told);
+        if frames::write(&*channel, told).is_err() {
+            library::exit(SPEECHLESS);
+        }
     }
 
     fn number(&self) -> u64 {

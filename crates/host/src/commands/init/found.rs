@@ -1,12 +1,14 @@
 //! What is in a file: columns, sizes, lengths of vectors, labels.
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use compflow_api::plural;
 use compflow_engine::Cancel;
 use compflow_engine::causes::Cause;
-use compflow_engine::data::{Dataset, ENDINGS, SEPARATORS, Source, Survey, Trial, data_files, loader_of};
+use compflow_engine::data::{
+    Dataset, Described, ENDINGS, Holds, SEPARATORS, Source, Survey, Trial, data_files, loader_of,
+};
 use compflow_engine::pipeline::Named;
 
 use super::columns::{Chosen, choose};
@@ -15,6 +17,8 @@ use crate::failure::Failure;
 
 /// So many numbers of the embeddings are looked at.
 const NUMBERS_READ: usize = 50_000_000;
+/// Labels, trials and identifiers of so many rows are looked at.
+const ROWS_READ: usize = 20_000_000;
 
 /// A data set, as far as it was looked at.
 #[derive(Debug)]
@@ -30,12 +34,14 @@ pub(super) struct Found {
     pub(super) columns: Chosen,
     /// What stands between the labels of one text.
     pub(super) split: Option<String>,
-    /// How many files it is in; the first was looked at.
+    /// How many files it is in.
     files: usize,
     /// How many rows, if all were seen or the file says so.
     rows: Option<u64>,
     /// Its first rows.
     pub(super) data: Dataset,
+    /// The labels of all rows, if `data` has not all.
+    whole: Option<Dataset>,
     pub(super) notes: Vec<String>,
     /// Safetensors files beside the data, from the pipeline's folder: one may be a composer's weights.
     pub(super) weights: Vec<String>,
@@ -50,6 +56,8 @@ pub(super) struct LabelCounts {
     pub(super) classes: usize,
     /// Most different sets in a trial, the empty one left out.
     pub(super) sets: usize,
+    /// How many of them more than one example has.
+    pub(super) repeated: usize,
     /// Whether some examples are in no class.
     pub(super) empty: bool,
 }
@@ -69,7 +77,7 @@ pub(super) struct SeedCounts {
 pub(super) type Lengths = (f64, f64);
 
 impl Found {
-    /// Looks at a file, or at the first of those that a pattern stands for.
+    /// Looks at a file, or at those that a pattern stands for, which must be like the first.
     pub(super) fn look(survey: &Survey, given: &str, folder: &Path, args: &InitArgs) -> Result<Self, Failure> {
         let fail = |text: String| Failure::request(format!("{given}: {text}"));
         let files = data_files(Path::new(given), None, &Cancel::new()).map_err(Failure::request)?;
@@ -88,13 +96,37 @@ impl Found {
         let source = Source { path: &path, loader, params: &params, split, about: given };
         let described = survey.describe(source)?;
         let truth = args.truth.as_deref();
-        let mut columns = choose(&described, args.embedding.as_deref(), truth).map_err(fail)?;
+        let chosen = choose(&described, args.embedding.as_deref(), truth);
+        let mut columns = match chosen {
+            Err(error) if args.embedding.is_none() => {
+                let texts = vectors_in_texts(survey, source, &described);
+                match &texts[..] {
+                    [(only, _)] => {
+                        let mut columns = choose(&described, Some(only), truth).map_err(fail)?;
+                        columns
+                            .notes
+                            .insert(0, format!("the texts of the column `{only}` are taken for embeddings"));
+                        columns
+                    }
+                    // `0,5` could be two numbers, and is rather one.
+                    [(first, 2), (_, 2), ..] => {
+                        let text = "seem to be numbers with decimal commas, which are not read: write the file with points, as in 0.5";
+                        return Err(fail(format!("{error}; the texts of `{first}` and others {text}")));
+                    }
+                    [(first, _), ..] => {
+                        return Err(fail(format!("{error}; --embedding {first} takes the texts of that column")));
+                    }
+                    [] => return Err(fail(error)),
+                }
+            }
+            chosen => chosen.map_err(fail)?,
+        };
         let length = match &columns.embedding {
             Named::One(name) => described.holds(name).and_then(compflow_engine::data::Holds::length),
             Named::Several(names) => Some(names.len()),
         };
         let limit = (NUMBERS_READ / length.unwrap_or(512).max(1)).max(1000);
-        let Read { data, split, mut notes } = read(survey, source, &mut columns, limit)?;
+        let Read { data, whole, split, mut notes } = read(survey, source, &files, &mut columns, limit)?;
         notes.splice(0..0, std::mem::take(&mut columns.notes));
         let joined =
             data.classes.iter().find_map(|name| Some((name, name.chars().find(|c| SEPARATORS.contains(c))?)));
@@ -107,7 +139,14 @@ impl Found {
             notes.push(format!("the column `{column}` is left out: it is null in all examples"));
         }
         let seen: usize = data.trials.iter().map(Trial::size).sum();
-        let rows = if several { None } else { described.rows.or((seen < limit).then_some(seen as u64)) };
+        let whole_rows = whole.as_ref().map(|whole| whole.trials.iter().map(Trial::size).sum::<usize>());
+        let known = match (seen < limit, whole_rows) {
+            (true, _) => Some(seen),
+            (false, Some(rows)) if rows < ROWS_READ => Some(rows),
+            _ => None,
+        };
+        let described = described.rows.filter(|_| files.len() == 1);
+        let rows = described.or(known.map(|rows| rows as u64));
         let (stem, relative) = if Path::new(given).is_dir() {
             let folder_given = Path::new(given).canonicalize().unwrap_or_default();
             let name = folder_given.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -141,6 +180,7 @@ impl Found {
             files: files.len(),
             rows,
             data,
+            whole,
             notes,
             weights,
         })
@@ -156,15 +196,18 @@ impl Found {
     }
 
     pub(super) fn labels(&self) -> Option<LabelCounts> {
-        let mut counts = LabelCounts { largest: 0, classes: 0, sets: 0, empty: false };
-        for trial in &self.data.trials {
-            let truth = trial.truth.as_ref()?;
-            let sets: BTreeSet<&[u32]> = truth.iter().collect();
-            let classes: BTreeSet<u32> = sets.iter().flat_map(|set| set.iter().copied()).collect();
-            counts.largest = counts.largest.max(sets.iter().map(|set| set.len()).max().unwrap_or(0));
+        let mut counts = LabelCounts { largest: 0, classes: 0, sets: 0, repeated: 0, empty: false };
+        for trial in &self.whole.as_ref().unwrap_or(&self.data).trials {
+            let mut sets: BTreeMap<&[u32], usize> = BTreeMap::new();
+            for set in trial.truth.as_ref()?.iter() {
+                *sets.entry(set).or_default() += 1;
+            }
+            counts.empty |= sets.remove(&[][..]).is_some();
+            let classes: BTreeSet<u32> = sets.keys().flat_map(|set| set.iter().copied()).collect();
+            counts.largest = counts.largest.max(sets.keys().map(|set| set.len()).max().unwrap_or(0));
             counts.classes = counts.classes.max(classes.len());
-            counts.sets = counts.sets.max(sets.iter().filter(|set| !set.is_empty()).count());
-            counts.empty |= sets.iter().any(|set| set.is_empty());
+            counts.sets = counts.sets.max(sets.len());
+            counts.repeated = counts.repeated.max(sets.values().filter(|examples| **examples > 1).count());
         }
         Some(counts)
     }
@@ -197,20 +240,17 @@ impl Found {
     pub(super) fn facts(&self) -> String {
         let seen: usize = self.data.trials.iter().map(Trial::size).sum();
         let mut parts = Vec::new();
+        let of = if self.files > 1 { format!(" in {} files", self.files) } else { String::new() };
         match self.rows {
             Some(rows) if rows > seen as u64 => {
                 parts.push(format!(
-                    "{} × {}, of which the first {seen} were looked at",
+                    "{} × {}{of}, of which the first {seen} were looked at",
                     plural(rows as usize, "row"),
                     self.data.dim
                 ));
             }
-            Some(rows) => parts.push(format!("{} × {}", plural(rows as usize, "row"), self.data.dim)),
-            None => {
-                let of =
-                    if self.files > 1 { format!(", in the first of {} files", self.files) } else { String::new() };
-                parts.push(format!("{} × {} looked at{of}", plural(seen, "row"), self.data.dim));
-            }
+            Some(rows) => parts.push(format!("{} × {}{of}", plural(rows as usize, "row"), self.data.dim)),
+            None => parts.push(format!("{} × {} looked at{of}", plural(seen, "row"), self.data.dim)),
         }
         if self.columns.trial.is_some() {
             let count = self.data.trials.len();
@@ -227,7 +267,7 @@ impl Found {
             None => Some("no labels".to_owned()),
             Some(counts) => {
                 let column = self.columns.truth.as_ref().map(Named::to_string).unwrap_or_default();
-                let all = self.data.classes.len();
+                let all = self.whole.as_ref().unwrap_or(&self.data).classes.len();
                 let classes = if all == 1 { "1 class".to_owned() } else { format!("{all} classes") };
                 let of = if counts.classes == all {
                     classes
@@ -256,8 +296,15 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Reads the first rows. Columns that are no use in a pipeline are left out, with a note on why.
-fn read(survey: &Survey, source: Source<'_>, chosen: &mut Chosen, limit: usize) -> Result<Read, Failure> {
+/// Reads the first rows, and of the others all but the embeddings. Columns that are no use in a pipeline are left out, with a
+/// note on why.
+fn read(
+    survey: &Survey,
+    source: Source<'_>,
+    files: &[PathBuf],
+    chosen: &mut Chosen,
+    limit: usize,
+) -> Result<Read, Failure> {
     let mut notes = Vec::new();
     let mut split = source.split.map(str::to_owned);
     loop {
@@ -271,8 +318,16 @@ fn read(survey: &Survey, source: Source<'_>, chosen: &mut Chosen, limit: usize) 
         ];
         let columns: Vec<(&str, Named)> =
             columns.into_iter().filter_map(|(name, column)| Some((name, column?))).collect();
-        let error = match survey.read(Source { split: split.as_deref(), ..source }, &columns, limit) {
-            Ok(data) => return Ok(Read { data, split, notes }),
+        let source = Source { split: split.as_deref(), ..source };
+        let both = survey.read(source, files, &columns, limit).and_then(|data| {
+            let size: usize = data.trials.iter().map(Trial::size).sum();
+            let others: Vec<(&str, Named)> =
+                columns.iter().filter(|(name, _)| !["embedding", "seed"].contains(name)).cloned().collect();
+            let more = size >= limit && !others.is_empty();
+            Ok((data, more.then(|| survey.read(source, files, &others, ROWS_READ)).transpose()?))
+        });
+        let error = match both {
+            Ok((data, whole)) => return Ok(Read { data, whole, split, notes }),
             Err(error) => error,
         };
         let Failure::Data(problem) = &error else { return Err(error) };
@@ -311,9 +366,22 @@ fn read(survey: &Survey, source: Source<'_>, chosen: &mut Chosen, limit: usize) 
     }
 }
 
+/// The columns of texts whose first rows are several numbers, and how many.
+fn vectors_in_texts(survey: &Survey, source: Source<'_>, described: &Described) -> Vec<(String, usize)> {
+    let texts = described.columns.iter().filter(|column| column.holds == Holds::Texts);
+    let dim = |name: &str| {
+        let columns = [("embedding", Named::One(name.to_owned()))];
+        let read = survey.read(source, &[source.path.to_owned()], &columns, 10);
+        read.ok().map(|data| data.dim).filter(|dim| *dim > 1)
+    };
+    texts.filter_map(|column| Some((column.name.clone(), dim(&column.name)?))).collect()
+}
+
 /// What was read.
 struct Read {
     data: Dataset,
+    /// All rows without embeddings, if there are more.
+    whole: Option<Dataset>,
     /// What stands between the labels of one text.
     split: Option<String>,
     notes: Vec<String>,

@@ -15,6 +15,16 @@ const FEW: usize = 40;
 const MANY: usize = 20_000;
 /// Beyond this many examples `cap` looks at some for its unions.
 const SOME: usize = 500;
+/// What `ckm` may take with its own number of restarts, measured: its time goes with sets × (examples + what moving the
+/// singletons is worth) × numbers, and of 4·10⁸ it takes some 10 s on a core, `cgm` three times that; its memory with
+/// sets × numbers × restarts, and of this many it takes about 1 GB.
+const WORK: f64 = 4e8;
+const MOVING: f64 = 2000.0;
+const ROOM: f64 = 131_072.0;
+/// Starts are chosen from so many examples.
+const SAMPLE: usize = 16_384;
+/// How often `ckm` and `cgm` start by themselves, and how often at least, as swaps need something to begin with.
+const RESTARTS: (f64, f64) = (100.0, 3.0);
 /// Unions are not predicted if fewer are near their prediction.
 const HELD: f64 = 0.5;
 
@@ -25,7 +35,11 @@ struct Facts {
     /// Most examples of a trial.
     n: usize,
     degree: usize,
-    /// Singletons, and sets of up to `degree` of them.
+    /// The most members of a set that is known; `degree` may be less.
+    largest: usize,
+    /// How many restarts are to be had, if fewer than usual.
+    restarts: Option<usize>,
+    /// Singletons, and groups for what knows nothing of unions.
     k: usize,
     sets: usize,
     /// The fewest and the most singletons that are tried, if the number is left to the data.
@@ -42,6 +56,7 @@ impl Facts {
                 largest: a.largest.max(b.largest),
                 classes: a.classes.max(b.classes),
                 sets: a.sets.max(b.sets),
+                repeated: a.repeated.max(b.repeated),
                 empty: a.empty || b.empty,
             })
         });
@@ -54,18 +69,68 @@ impl Facts {
         let at_most = |count: usize, share: usize| count.min(fewest.unwrap_or(0) / share).max(1);
         let seeds: Vec<SeedCounts> = found.iter().filter_map(Found::seeds).collect();
         let names = seeds.iter().map(|seeds| seeds.names).max().unwrap_or(0);
-        let (degree, k, sets) = match labels {
-            Some(counts) => (counts.largest.max(1), counts.classes, counts.sets),
+        let (largest, k) = match labels {
+            Some(counts) => (counts.largest.max(1), counts.classes),
             None => {
-                let degree = seeds.iter().map(|seeds| seeds.largest).fold(2, usize::max);
-                (degree, at_most(K_WITHOUT_LABELS, 6).max(names), 0)
+                let largest = seeds.iter().map(|seeds| seeds.largest).fold(2, usize::max);
+                (largest, at_most(K_WITHOUT_LABELS, 6).max(names))
             }
         };
-        let sets = if labels.is_some() { sets } else { k + k * (k - 1) / 2 };
+        // A set that one example has is no group.
+        let sets = labels.map_or(k + k * (k - 1) / 2, |counts| counts.repeated.max(counts.classes));
         let auto = labels.is_none() && fewest.is_some_and(|fewest| fewest >= FEW);
         let auto = auto.then(|| (names.max(AUTO.0), if names > 0 { AUTO.1.max(names + 5) } else { AUTO.1 }));
-        Self { labels, lengths, n, degree, k: at_most(k, 1), sets: at_most(sets, 1), auto, names }
+        let dim = found.iter().map(|found| found.data.dim).max().unwrap_or(1);
+        let (degree, restarts) = feasible(auto.map_or(k, |(_, to)| to), largest, n, dim);
+        Self {
+            labels,
+            lengths,
+            n,
+            degree,
+            largest,
+            restarts,
+            k: at_most(k, 1),
+            sets: at_most(sets, 1),
+            auto,
+            names,
+        }
     }
+}
+
+/// How many sets there are of up to `degree` of `k`.
+fn sets_of(k: usize, degree: usize) -> f64 {
+    let next = |(count, sum): (f64, f64), at: usize| {
+        let count = count * (k - at) as f64 / (at + 1) as f64;
+        (count, sum + count)
+    };
+    (0..degree.min(k)).fold((1.0, 0.0), next).1
+}
+
+/// The largest degree, up to the one that is wished, at which `ckm` and `cgm` have the room and the time to compare all
+/// examples with all sets; for pairs with fewer restarts, if it must be.
+fn feasible(k: usize, wished: usize, n: usize, dim: usize) -> (usize, Option<usize>) {
+    let share = |degree: usize| {
+        let sets = sets_of(k, degree);
+        let work = sets * (n.min(SAMPLE) as f64 + MOVING) * dim as f64;
+        (WORK / work).min(ROOM / (sets * (dim + 1) as f64))
+    };
+    let mut degree = wished.min(k.max(1));
+    while degree > 2 && share(degree) < 1.0 {
+        degree -= 1;
+    }
+    let (usual, least) = RESTARTS;
+    match share(degree) {
+        _ if degree < 2 => (wished, None),
+        share if share >= 1.0 => (if degree == k { wished } else { degree }, None),
+        // Time is a matter of patience, room is not.
+        _ if ROOM / (sets_of(k, 2) * (dim + 1) as f64) < least / usual => (1, None),
+        share => (degree, Some((usual * share).max(least) as usize)),
+    }
+}
+
+/// How many, in few digits.
+fn many(count: f64) -> String {
+    if count < 1e7 { format!("{count:.0}") } else { format!("{count:.0e}") }
 }
 
 /// A string as TOML has it.
@@ -108,7 +173,9 @@ pub(super) fn pipeline(found: &[Found], judgement: Option<&Judgement>) -> String
     text += &format!("name   = {}\nseed   = 1\n", quoted(name));
     text += &degree(&facts);
     text += &space_and_composer(&facts, judgement, found);
-    text.extend(found.iter().map(data));
+    // A known set that is larger than the degree is refused.
+    let seeds = facts.degree >= facts.largest;
+    text.extend(found.iter().map(|found| data(found, seeds)));
     text += &clusterers(&facts);
     text += &evaluators(&facts);
     text
@@ -116,11 +183,35 @@ pub(super) fn pipeline(found: &[Found], judgement: Option<&Judgement>) -> String
 
 fn degree(facts: &Facts) -> String {
     let reason = match (facts.labels, facts.degree) {
+        (None, degree) if degree < facts.largest => format!(
+            "The largest union that is looked for. Some labels that are known have {} members, but {} things have {} sets of up to {}, \
+             more than can be compared with every example; so what is known is left out below",
+            facts.largest,
+            facts.auto.map_or(facts.k, |(_, to)| to),
+            many(sets_of(facts.auto.map_or(facts.k, |(_, to)| to), degree + 1)),
+            degree + 1
+        ),
         (None, degree) if degree > 2 => {
             format!("The largest union that is looked for: no label that is known has more than {degree} members")
         }
         (None, _) => "The largest union that is looked for; a guess, as not all examples have labels".to_owned(),
+        (Some(_), 1) if facts.largest > 1 => format!(
+            "No unions are looked for, though some examples have {} labels: {} things have {} sets of up to two, more than there is \
+             memory for. Fewer labels, or `where` to take some of the examples, would allow for it",
+            facts.largest,
+            facts.k,
+            many(sets_of(facts.k, 2))
+        ),
         (Some(_), 1) => "Every example has one label; 2 would look for unions".to_owned(),
+        (Some(_), degree) if degree < facts.largest => format!(
+            "The largest union that is looked for. Some examples have {} labels, but of {} things there are {} sets of up to {}, \
+             and every example is compared with all of them: {degree} leaves {} and takes minutes. More labels than that are not found",
+            facts.largest,
+            facts.k,
+            many(sets_of(facts.k, degree + 1)),
+            degree + 1,
+            many(sets_of(facts.k, degree))
+        ),
         (Some(_), degree) => {
             format!("The largest union that is looked for: no example has more than {degree} labels")
         }
@@ -182,19 +273,20 @@ fn space_and_composer(facts: &Facts, judgement: Option<&Judgement>, found: &[Fou
     text + "\n"
 }
 
-fn data(found: &Found) -> String {
+fn data(found: &Found, seeds: bool) -> String {
+    let seed = found.columns.seed.as_ref().filter(|_| seeds);
     let one = |column: &Option<String>| column.as_deref().map(quoted);
     let columns = [
         ("embedding", Some(named(&found.columns.embedding))),
         ("truth", found.columns.truth.as_ref().map(named)),
-        ("seed", one(&found.columns.seed)),
+        ("seed", seed.map(|column| quoted(column))),
         ("trial", one(&found.columns.trial)),
         ("id", one(&found.columns.id)),
     ];
     let columns: Vec<String> =
         columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", column?))).collect();
     let mut text = comment(&format!("Found {}.", found.facts()));
-    if let Some(column) = &found.columns.seed {
+    if let Some(column) = seed {
         text += &comment(&format!(
             "Only some examples have a label in `{column}`, so it is a `seed`, what is known beforehand: CKM, CGM and GCR keep these \
              labels and call clusters by them, the others take no notice. Leave `seed` out to ignore them; `truth` would be labels \
@@ -242,7 +334,17 @@ fn clusterers(facts: &Facts) -> String {
     let how = if auto == Some(AUTO) { "\"auto\"" } else { "`select`" };
     let mut text = comment(&match facts.labels {
         Some(_) => {
-            format!("How many there are is known from the labels: {k} in a trial, and {sets} different sets.")
+            let different = facts.labels.map_or(sets, |counts| counts.sets);
+            let groups = match different {
+                _ if different == sets => String::new(),
+                _ => format!(
+                    " Not all of these have several examples, so what looks for groups is given {sets}: those that do, and at \
+                     least one for each label."
+                ),
+            };
+            format!(
+                "How many there are is known from the labels: {k} in a trial, and {different} different sets.{groups}"
+            )
         }
         None if auto.is_some() => format!(
             "Nobody said how many there are.{least} {how} tries {from} to {to} on halves of the data and takes what is found again best, which takes \
@@ -254,16 +356,24 @@ fn clusterers(facts: &Facts) -> String {
              grid = [3, 4, 5, 6] }}."
         ),
     });
+    if facts.restarts.is_some() {
+        text += &comment(&format!(
+            "{k} things have {} sets of up to two, so CKM and CGM start less often than the 100 times they would, to be done in \
+             minutes; with more time and memory, raise `restarts`.",
+            many(sets_of(k, 2))
+        ));
+    }
     text += "\n";
+    let restarts = facts.restarts.map(|restarts| format!(", restarts = {restarts}")).unwrap_or_default();
     if degree > 1 {
         text += &clusterer(
             "Looks for singletons and their unions at once.",
             "CKM",
             "ckm",
-            &format!("{{ k = {known} }}"),
+            &format!("{{ k = {known}{restarts} }}"),
         );
         let about = "The same with the clusters' shape and sizes learnt; also says how sure it is.";
-        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {known} }}"));
+        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {known}{restarts} }}"));
         if n <= MANY {
             let candidates = if n > SOME { ", candidates = 150" } else { "" };
             // Its own "auto" is a rule and takes no time.
@@ -318,6 +428,17 @@ fn evaluators(facts: &Facts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_degree_is_lowered_until_it_can_be_computed() {
+        assert_eq!(feasible(5, 3, 1250, 32), (3, None), "what is shipped stays");
+        assert_eq!(feasible(30, 8, 400, 16), (3, None), "4525 sets, not 8 million");
+        assert_eq!((sets_of(30, 2), sets_of(30, 3), sets_of(3, 9)), (465.0, 4525.0, 7.0));
+        assert_eq!(feasible(1, 1, 10, 2), (1, None));
+        assert_eq!(feasible(3, 5, 100, 8), (5, None), "seeds may have more members than the guess of k");
+        assert_eq!(feasible(200, 4, 5000, 64), (2, Some(4)));
+        assert_eq!(feasible(10_000, 3, 50_000, 512), (1, None));
+    }
 
     #[test]
     fn comments_are_broken_into_lines() {

@@ -1,5 +1,6 @@
 /* Laid under a program (LD_PRELOAD): the call with the number FAULT_AT among the writes, syncs and renames of files fails with
- * FAULT_ERRNO, or kills the process if that is 0. FAULT_CALLS is a file that gets the number of calls at the end. */
+ * FAULT_ERRNO, or kills the process if that is 0. FAULT_CALLS is a file that gets the number of calls at the end, and FAULT_CELLS
+ * one that gets the number of cells that were finished: files that have got their names in `cells`. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,33 +13,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static atomic_long calls;
+static atomic_long calls, cells;
 static long fault_at = -1;
 static int fault_errno;
-static const char *counted;
+static const char *counted, *finished;
 
 __attribute__((constructor)) static void begin(void) {
     const char *at = getenv("FAULT_AT"), *number = getenv("FAULT_ERRNO");
     fault_at = at ? atol(at) : -1;
     fault_errno = number ? atoi(number) : 0;
     counted = getenv("FAULT_CALLS");
+    finished = getenv("FAULT_CELLS");
 }
 
 static ssize_t (*real_write)(int, const void *, size_t);
 
-/* Whether this call fails; every one is noted, because the process may end in any way. */
+/* Writes a number down at once, because the process may end in any way. */
+static void note(const char *path, long number) {
+    char text[32];
+    int length = snprintf(text, sizeof text, "%ld", number);
+    int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
+    if (file < 0) return;
+    if (!real_write) real_write = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    real_write(file, text, (size_t)length);
+    close(file);
+}
+
+/* Whether this call fails. */
 static int fails(void) {
     long number = atomic_fetch_add(&calls, 1);
-    if (counted) {
-        char text[32];
-        int length = snprintf(text, sizeof text, "%ld", number + 1);
-        int file = open(counted, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (file >= 0) {
-            if (!real_write) real_write = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
-            real_write(file, text, (size_t)length);
-            close(file);
-        }
-    }
+    note(counted, number + 1);
     if (number != fault_at) return 0;
     if (fault_errno == 0) raise(SIGKILL);
     errno = fault_errno;
@@ -66,5 +70,8 @@ int fsync(int descriptor) {
 int rename(const char *from, const char *to) {
     int (*real)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
     if (fails()) return -1;
-    return real(from, to);
+    int status = real(from, to);
+    size_t length = strlen(to);
+    if (status == 0 && length > 5 && strcmp(to + length - 5, ".cell") == 0) note(finished, atomic_fetch_add(&cells, 1) + 1);
+    return status;
 }

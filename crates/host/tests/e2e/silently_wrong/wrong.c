@@ -1,11 +1,15 @@
 /* Components that do what they must not, and say that all went well. */
 
+#define _GNU_SOURCE
+
 #include "compflow_util.h"
 
+#include <fcntl.h>
 #include <fenv.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -34,18 +38,76 @@ __attribute__((constructor)) static void change(void) {
   }
 }
 
+/* Keeps whoever opens it waiting, or leaves another process behind and ends its own. */
+__attribute__((constructor)) static void wait_or_fork(void) {
+  while (getenv("WRONG_SLEEPS")) sleep(1);
+  if (!getenv("WRONG_FORKS")) return;
+  if (fork() == 0) {
+    sleep(30);
+    _exit(0);
+  }
+  abort();
+}
+
+/* Ends the process as nobody hears of. */
+static void quit_at(const char *where) {
+  const char *quits = getenv("WRONG_QUITS");
+  if (quits && strcmp(quits, where) == 0) _exit(0);
+  const char *aborts = getenv("WRONG_ABORTS");
+  if (aborts && strcmp(aborts, where) == 0) abort();
+}
+
+/* Closes what is open, or writes into it. */
+static void spoil(int first, int scribble) {
+  char garbage[64];
+  memset(garbage, 0xff, sizeof garbage);
+  for (int file = first; file < 64; file++) {
+    if (!scribble) close(file);
+    else if (fcntl(file, F_SETFL, O_NONBLOCK) == 0 && write(file, garbage, sizeof garbage) < 0) continue;
+  }
+}
+
+/* Leaves a process behind that belongs to nobody, and its number. */
+static void leave_process(void) {
+  const char *path = getenv("WRONG_LEAVES");
+  pid_t left = fork();
+  if (left == 0) {
+    setsid();
+    sleep(60);
+    _exit(0);
+  }
+  while (getsid(left) != left) continue;
+  FILE *file = path ? fopen(path, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%d\n", (int)left);
+  fclose(file);
+}
+
 static const char SCHEMA[] =
     "{\"type\": \"object\", \"additionalProperties\": false, \"properties\": {"
     "\"mode\": {\"type\": \"string\", \"default\": \"fine\"}}}";
 
 typedef struct {
-  char mode[32];
+  char mode[32], path[1024];
 } Instance;
 
 static int is(const void *instance, const char *mode) { return strcmp(((const Instance *)instance)->mode, mode) == 0; }
 
+static void take_path(void *instance, CompflowStr path) {
+  snprintf(((Instance *)instance)->path, sizeof ((Instance *)instance)->path, "%.*s", (int)path.len, (const char *)path.ptr);
+}
+
+/* Somebody writes to the file that was asked for, before it is read. */
+static void overwrite(const void *instance) {
+  FILE *file = fopen(((const Instance *)instance)->path, "w");
+  if (file) {
+    fputs("B", file);
+    fclose(file);
+  }
+}
+
 static int32_t create(CompflowStr params, const CompflowHost *host, void **instance) {
-  Instance made = {"fine"};
+  Instance made = {"fine", ""};
   CompflowParam param;
   const char *at = NULL;
   while (compflow_next_param(params, &at, &param)) {
@@ -56,6 +118,12 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
     CompflowInstance inner;
     return host->create(host->ctx, COMPFLOW_KIND_CLUSTERER, compflow_str("wrong"), params, &inner, host->error, host->ctx);
   }
+  if (is(&made, "lazy")) {
+    int32_t status = host->input(host->ctx, compflow_str("w.bin"), take_path, &made, host->error, host->ctx);
+    if (status) return status;
+  }
+  while (is(&made, "hang")) sleep(1);
+  quit_at("create");
   if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look"));
   *instance = compflow_copy(&made, sizeof made);
   return *instance ? COMPFLOW_STATUS_OK : compflow_no_memory(host);
@@ -63,6 +131,7 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
 
 static int32_t destroy(void *instance, const CompflowHost *host) {
   (void)host;
+  quit_at("destroy");
   free(instance);
   return COMPFLOW_STATUS_OK;
 }
@@ -76,10 +145,15 @@ static int32_t memory(void *instance, const CompflowShape *shape, const Compflow
 }
 
 static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
+  if (is(instance, "close")) spoil(3, 0);
+  if (is(instance, "close_all")) spoil(0, 0);
+  if (is(instance, "scribble")) spoil(3, 1);
+  if (is(instance, "leave")) leave_process();
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
   if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud");
   if (is(instance, "complain")) compflow_fail(host, "this went badly wrong"); /* and goes on */
   if (is(instance, "overwrite")) ((float *)task->embeddings)[0] += 1;
+  if (is(instance, "lazy")) overwrite(instance);
   if (is(instance, "round")) {
     fesetround(FE_TOWARDZERO);
     fast_math();
@@ -172,6 +246,7 @@ static int32_t evaluate(void *instance, const CompflowEvaluation *evaluation, co
                         CompflowScoreFn sink, void *sink_ctx) {
   (void)host;
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
+  if (is(instance, "lazy")) overwrite(instance);
   if (is(instance, "overwrite") && evaluation->truth) ((uint32_t *)evaluation->truth->values)[0] ^= 1;
   sink(sink_ctx, compflow_str("wrong"), is(instance, "beyond") ? 601 : 6);
   return COMPFLOW_STATUS_OK;
@@ -188,6 +263,7 @@ static const CompflowEvaluatorMethods EVALUATOR = {.size = sizeof EVALUATOR, .me
 
 static int32_t flags_of(void *instance, const CompflowHost *host, uint64_t *flags) {
   (void)host;
+  quit_at("flags");
   *flags = is(instance, "none") ? COMPFLOW_ASSIGNS_NONE : 0;
   return COMPFLOW_STATUS_OK;
 }

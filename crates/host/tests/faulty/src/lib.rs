@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use compflow_api::{
     Clusterer, Clustering, Component, Composer, Error, Evaluation, Evaluator, Flags, Level, Metric, NoParams,
-    Result, Services, Task, export_library, register,
+    Result, Services, Shape, Task, export_library, register,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ enum Fault {
     Abort,
     /// Likewise, where components are made.
     AbortInCreate,
+    /// Likewise, where it is asked how much memory it needs.
+    AbortInMemory,
     /// Writes where there is no memory.
     Segfault,
     /// Calls itself without end.
@@ -104,6 +106,13 @@ impl Drop for Faulty {
 }
 
 impl Clusterer for Faulty {
+    fn memory(&self, _shape: Shape, _services: &Services<'_>) -> Result<u64> {
+        if self.0.fault == Fault::AbortInMemory {
+            std::process::abort();
+        }
+        Ok(0)
+    }
+
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
         let n = task.embeddings.len();
         let minute = Duration::from_secs(60);

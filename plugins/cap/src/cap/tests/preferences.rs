@@ -131,7 +131,7 @@ fn by_default_any_scale_and_number_of_examples_has_its_classes() {
 fn by_default_many_singletons_are_found_though_each_explains_little() {
     let singletons = |found: &Clustering| found.clusters.iter().filter(|set| set.len() == 1).count();
     let share = Preference::MedianPerExample(MedianPerExample { median_per_example: 0.02 });
-    for (k, degree, each) in [(40, 1, 5), (24, 2, 1)] {
+    for (k, degree, each) in [(40, 1, 5), (24, 2, 1), (30, 2, 3)] {
         let planted = Planted::new(Plain::Sum, (k, degree, 24), each, |_| 0.3, 3);
         let task = planted.task(Normalize::None);
         let auto = found(&task, Params::default());
