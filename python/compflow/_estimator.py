@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from . import _composers, _engine, _folders, _inputs, _sets
-from ._listener import Listener
+from ._listener import Listener, Passes
 from ._table import Table
 
 #: What data is called in pipelines; the seed of a clusterer depends on it.
@@ -163,11 +163,12 @@ class Clusterer(Estimator):
         pass over the files is one call of
         `map(function, shards)`: that of a Dask client, of an executor of `concurrent.futures`, of joblib, mpi4py or Ray, or Python's
         own. The model is the same bit by bit, whoever does the work, and that of a run with `stream = true`. `labels_` and `sets_`
-        are not known afterwards: `assign_shards` writes them to files. For `CKM` and `CGM`.
+        are not known afterwards: `assign_shards` writes them to files. With `verbose` a bar shows how far each pass is; the logger
+        `compflow` has a line about it at level INFO. For `CKM` and `CGM`.
         """
         from . import _shards
 
-        listener = Listener(f"{self._component}", bool(self.verbose))
+        listener = Passes(self._component, bool(self.verbose))
         try:
             columns = {"embedding": column, "id": id, "weight": sample_weight, "known": seeds, "split": split}
             model = _shards.fit(
@@ -196,7 +197,13 @@ class Clusterer(Estimator):
         fit = self._fitted()
         if not isinstance(fit, _shards.ShardFit):
             raise ValueError("this model was fitted to examples in memory; `fit_shards` fits it to files")
-        return _shards.assign(fit.model, paths, out, map, shards=shards, threads=self.threads)
+        listener = Passes(f"{self._component} assign", bool(self.verbose))
+        try:
+            return _shards.assign(
+                fit.model, paths, out, map, shards=shards, threads=self.threads, listener=listener
+            )
+        finally:
+            listener.close()
 
     def _read_model(self, facts: dict, listener: Listener, level: int) -> None:
         """What is known of clusters without their examples."""

@@ -29,8 +29,8 @@ def label(model: bytes, threads: int, shard_and_file: tuple[bytes, str]) -> tupl
     return file, _engine.shard_assign(model, shard, file, threads)
 
 
-def results(found, shards: list[bytes], doing: str) -> list:
-    """What a map returned for these shards: values, or futures."""
+def results(found, shards: list[bytes], doing: str, arrived) -> list:
+    """What a map returned for these shards: values, or futures; `arrived` is told how many of them."""
     got, left = [], iter(found)
     while True:
         try:
@@ -38,6 +38,7 @@ def results(found, shards: list[bytes], doing: str) -> list:
             if one is left:
                 return got
             got.append(one.result() if callable(getattr(one, "result", None)) else one)
+            arrived(len(got))
         except Exception as error:
             where = pieces_of(shards[len(got)]) if len(got) < len(shards) else []
             # What we say ourselves names the file. That all who tried are dead, for one, does not.
@@ -147,12 +148,14 @@ def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) 
     _, dim, pieces = layout
 
     def one_pass(state: bytes) -> list[bytes]:
-        return results((map or builtins.map)(bound(add_up, job, state, dim, threads), pieces), pieces, "summed up")
+        arrived = listener.begin(len(pieces))
+        summed = (map or builtins.map)(bound(add_up, job, state, dim, threads), pieces)
+        return results(summed, pieces, "summed up", arrived)
 
     return _engine.shard_fit(job, layout, one_pass, threads=estimator.threads, listener=listener)
 
 
-def assign(model: bytes, paths, out, map, *, shards, threads) -> list[Path]:
+def assign(model: bytes, paths, out, map, *, shards, threads, listener) -> list[Path]:
     """Labels the examples of files, a Parquet file for each shard."""
     files = files_of(paths)
     count = count_of(shards, files)
@@ -165,8 +168,9 @@ def assign(model: bytes, paths, out, map, *, shards, threads) -> list[Path]:
     targets = [str(folder / f"part-{at:05}.parquet") for at in range(len(pieces))]
     require_own(folder, targets, files)
     folder.mkdir(parents=True, exist_ok=True)
+    arrived = listener.begin(len(pieces))
     labelled = (map or builtins.map)(bound(label, model, threads or 1), list(zip(pieces, targets)))
-    return [Path(file) for file, _ in results(labelled, pieces, "labelled")]
+    return [Path(file) for file, _ in results(labelled, pieces, "labelled", arrived)]
 
 
 def require_own(folder: Path, targets: list[str], files: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Examples in files: whoever sums them up, the model is that of one process."""
 
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -89,6 +90,28 @@ def test_texts_are_read_too(tmp_path):
         model().fit_shards(tmp_path / "wide.txt")
     with pytest.raises(ValueError, match="wide.csv and lines.jsonl are files of different kinds"):
         model().fit_shards([tmp_path / "wide.csv", tmp_path / "lines.jsonl"])
+
+
+def test_every_pass_is_told_of(files, tmp_path, caplog, capsys):
+    passes = 0
+
+    def counted(function, items):
+        nonlocal passes
+        passes += 1
+        return map(function, items)
+
+    with caplog.at_level("INFO", "compflow"):
+        one = model().set_params(verbose=True).fit_shards(files, map=counted, shards=3)
+        assert passes > 2
+        lines = [re.sub(r"[0-9.]+ s$", "", line) for line in caplog.messages if ", pass " in line]
+        assert lines == [f"ckm, pass {at}: 3 shards in " for at in range(1, passes + 1)]
+        one.assign_shards(files, tmp_path / "labels", shards=2)
+        assert caplog.messages[-1].startswith("ckm assign, pass 1: 2 shards in ")
+    bars = capsys.readouterr().err
+    for at in range(1, passes + 1):
+        # tqdm draws at most ten times a second, but always when a pass begins.
+        assert re.search(rf"ckm, pass {at} \(\d+%\): +0%\|.*\| 0/3 ", bars), (at, bars)
+    assert "ckm assign, pass 1" in bars
 
 
 def test_it_does_not_matter_who_sums_up(files, fitted):

@@ -1,6 +1,7 @@
 //! The worker's side: makes the plan again, and computes the cells that it is told to.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -69,10 +70,14 @@ pub fn serve(
         return Ok(());
     }
     told.tell(&Told::Ready);
-    while let Ok(order) = frames::read(&channel) {
-        let heard = match order {
-            Order::Compute { cell, key } => orders.send((cell, key)).is_ok(),
-            Order::GoOn => grants.send(()).is_ok(),
+    loop {
+        let heard = match frames::read(&channel) {
+            Ok(Order::Compute { cell, key }) => orders.send((cell, key)).is_ok(),
+            Ok(Order::GoOn) => grants.send(()).is_ok(),
+            // Nothing more is wanted.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+            // Whoever can hear no more can also say no more, and it is a component that has seen to that.
+            Err(_) => library::exit(SPEECHLESS),
         };
         if !heard {
             break;
