@@ -6,12 +6,10 @@ mod likelihood;
 mod recovery;
 mod seeds;
 
-use compflow_api::{
-    Clusterer, Clustering, Embeddings, Normalize, Result, Services, Sets, Singletons, Space, Task,
-};
+use compflow_api::{Clusterer, Clustering, Embeddings, Normalize, Result, Services, Sets, Space, Task};
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
-use compflow_kernels::testing::planted::{Planted, cri};
+use compflow_kernels::testing::planted::{Given, Planted, cri, turned};
 
 use crate::{Auto, Cgm, Params, Residual, Shrinkage};
 
@@ -52,18 +50,6 @@ fn cluster(task: &Task<'_>, params: Params, start: &[f32], services: &Services<'
         found.check(task)?;
     }
     Ok(found)
-}
-
-/// Says that these are the singletons.
-struct Given(Vec<f32>);
-
-impl Clusterer for Given {
-    fn cluster(&self, task: &Task<'_>, _: &Services<'_>) -> Result<Clustering> {
-        let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
-        let numbers = (0..(self.0.len() / dim) as u32).collect();
-        let singletons = Singletons { numbers, vectors: self.0.clone() };
-        Ok(Clustering { singletons, ..Clustering::from_labels(&vec![0; n]) })
-    }
 }
 
 fn scalar(found: &Clustering, name: &str) -> f64 {

@@ -13,7 +13,7 @@ use compflow_api::{
 };
 use compflow_kernels::testing::composers::Plain;
 use compflow_kernels::testing::examples;
-use compflow_kernels::testing::planted::{Planted, cri};
+use compflow_kernels::testing::planted::{Given, Planted, cri, turned};
 
 use crate::Ckm;
 use crate::params::{Init, Params, Start};

@@ -4,6 +4,7 @@ use compflow_api::{
     Clusterer, Clustering, Column, Component, Composer, Error, Flags, ForeignClusterer, ForeignComponent,
     ForeignComposer, Host, Instance, Kind, Level, NoParams, Registration, Result, Services, Sets, Shape, Task,
 };
+use compflow_kernels::testing::composers::Plain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
@@ -37,16 +38,24 @@ impl Composer for Max {
     }
 }
 
-/// A composer that is not associative: g(a, b) = W(a + b) + a∘b, W turning and shrinking.
-pub(crate) struct Bilinear;
+/// A composer that is not associative.
+pub(crate) struct Bilinear(BilinearParams);
+
+/// Which one.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct BilinearParams {
+    /// The seed of its weights.
+    pub(crate) weights: u64,
+}
 
 impl Component for Bilinear {
     const NAME: &'static str = "bilinear";
     const SUMMARY: &'static str = "";
-    type Params = NoParams;
+    type Params = BilinearParams;
 
-    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
-        Ok(Self)
+    fn new(params: BilinearParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self(params))
     }
 }
 
@@ -57,16 +66,9 @@ impl Composer for Bilinear {
         left: &[f32],
         right: &[f32],
         out: &mut [f32],
-        _services: &Services<'_>,
+        services: &Services<'_>,
     ) -> Result<()> {
-        let rows = left.chunks_exact(dim).zip(right.chunks_exact(dim));
-        for (out, (left, right)) in out.chunks_exact_mut(dim).zip(rows) {
-            for at in 0..dim {
-                let next = (at + 1) % dim;
-                out[at] = 0.8 * (left[at] + right[at]) - 0.3 * (left[next] + right[next]) + left[at] * right[at];
-            }
-        }
-        Ok(())
+        Plain::bilinear(dim, self.0.weights).compose(dim, left, right, out, services)
     }
 }
 
@@ -221,10 +223,10 @@ impl Host for Shop {
 
 /// The composer `max`.
 pub(crate) fn max() -> ForeignComposer {
-    composer("max")
+    composer("max", "{}")
 }
 
 /// A composer of this file.
-pub(crate) fn composer(name: &str) -> ForeignComposer {
-    Services { host: &Shop::default(), ..Services::none() }.composer(name, "{}").unwrap()
+pub(crate) fn composer(name: &str, params: &str) -> ForeignComposer {
+    Services { host: &Shop::default(), ..Services::none() }.composer(name, params).unwrap()
 }

@@ -8,8 +8,8 @@ mod refusal;
 mod seeds;
 
 use compflow_api::{
-    Clusterer, Clustering, Code, Column, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Kind,
-    Normalize, Result, Services, Sets, Shape, Space, Task,
+    Clusterer, Clustering, Code, Column, Component, Distance, Embeddings, Error, Flags, ForeignClusterer,
+    ForeignComposer, Kind, Normalize, Result, Services, Sets, Shape, Space, Task,
 };
 use compflow_kernels::testing::examples;
 use proptest::prelude::*;
@@ -24,27 +24,27 @@ struct Run<'a> {
     dim: usize,
     degree: usize,
     space: Space,
-    composer: &'a str,
+    composer: ForeignComposer,
     seed: u64,
     seeds: Option<&'a Sets>,
 }
 
 impl<'a> Run<'a> {
     fn new(values: &'a [f32], dim: usize) -> Self {
-        Self { values, dim, degree: 2, space: Space::default(), composer: "max", seed: 0, seeds: None }
+        Self { values, dim, degree: 2, space: Space::default(), composer: testing::max(), seed: 0, seeds: None }
     }
 
     fn on(&self, sets: &[Vec<u32>], mut params: Value) -> Result<Clustering> {
         if params.get("base").is_none() {
             params["base"] = json!({ "use": "given", "params": { "sets": sets } });
         }
-        let (shop, composer) = (Shop::default(), testing::composer(self.composer));
+        let shop = Shop::default();
         let services = Services { host: &shop, threads: 2, seed: self.seed, ..Services::none() };
         let gcr = services.clusterer("gcr", &params.to_string())?;
         let task = Task {
             degree: self.degree,
             space: self.space,
-            composer: Some(&composer),
+            composer: Some(&self.composer),
             seeds: self.seeds,
             ..Task::new(Embeddings::new(self.values, self.dim))
         };

@@ -1,6 +1,8 @@
 //! Examples around the compositions of prototypes, and how well sets that were found agree with theirs.
 
-use compflow_api::{Composer, Embeddings, Normalize, Sets, Space, Task};
+use compflow_api::{
+    Clusterer, Clustering, Composer, Embeddings, Normalize, Result, Services, Sets, Singletons, Space, Task,
+};
 
 use super::composers::Plain;
 use super::examples;
@@ -48,6 +50,21 @@ impl Planted {
         Self { values, truth, dim, degree, g, start }
     }
 
+    /// The same examples in another order, with other numbers for what they are composed of: row i is what row `rows[i]`
+    /// was, and singleton j what `numbers[j]` was.
+    pub fn turned(&self, rows: &[usize], numbers: &[usize]) -> Self {
+        let pick = |from: &[f32], order: &[usize]| -> Vec<f32> {
+            order.iter().flat_map(|&at| &from[at * self.dim..][..self.dim]).copied().collect()
+        };
+        Self {
+            values: pick(&self.values, rows),
+            truth: turned(&self.truth, rows, numbers),
+            start: pick(&self.start, numbers),
+            g: self.g.clone(),
+            ..*self
+        }
+    }
+
     /// The task to find them.
     pub fn task(&self, normalize: Normalize) -> Task<'_> {
         Task {
@@ -56,6 +73,29 @@ impl Planted {
             composer: Some(&self.g as &dyn Composer),
             ..Task::new(Embeddings::new(&self.values, self.dim))
         }
+    }
+}
+
+/// Sets of examples that are turned as [`Planted::turned`] does it.
+pub fn turned(sets: &Sets, rows: &[usize], numbers: &[usize]) -> Sets {
+    let number = |member: &u32| numbers.iter().position(|&was| was == *member as usize).unwrap() as u32;
+    let set = |&row: &usize| {
+        let mut set: Vec<u32> = sets[row].iter().map(number).collect();
+        set.sort_unstable();
+        set
+    };
+    rows.iter().map(set).collect()
+}
+
+/// Says that these are the singletons.
+pub struct Given(pub Vec<f32>);
+
+impl Clusterer for Given {
+    fn cluster(&self, task: &Task<'_>, _: &Services<'_>) -> Result<Clustering> {
+        let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
+        let numbers = (0..(self.0.len() / dim) as u32).collect();
+        let singletons = Singletons { numbers, vectors: self.0.clone() };
+        Ok(Clustering { singletons, ..Clustering::from_labels(&vec![0; n]) })
     }
 }
 

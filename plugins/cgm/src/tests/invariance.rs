@@ -1,32 +1,40 @@
 //! What must not change the result, and what must hold whatever the data.
 
 use compflow_api::BATCH_ROWS;
+use proptest::prelude::*;
 
 use super::*;
 use crate::{Assignment, Kind, Weights};
 
-#[test]
-fn neither_the_order_of_rows_nor_numbers_matter() {
-    for (seed, degree) in [(5, 2), (5, 3), (6, 3)] {
-        let planted = plant(Plain::bilinear(8, seed), 4, degree, 8, 15, 0.1, 1.0, seed + 2);
-        let found = planted.cluster(Params::new(4));
-        assert_eq!(cri(&found.assignments, &planted.truth), 1.0);
-        let n = planted.truth.len();
-        let order: Vec<usize> = (0..n).map(|at| (at * 11 + 3) % n).collect();
-        assert!(!n.is_multiple_of(11));
-        let values: Vec<f32> = order.iter().flat_map(|&at| &planted.values[at * 8..][..8]).copied().collect();
-        let task = Task { embeddings: Embeddings::new(&values, 8), ..planted.task(Normalize::None) };
-        let turned = cluster(&task, Params::new(4), &planted.start, &Services::none()).unwrap();
-        let expected: Sets = order.iter().map(|&at| &found.assignments[at]).collect();
-        assert_eq!(cri(&turned.assignments, &expected), 1.0);
-        let (a, b) = (turned.diagnostics.objective, found.diagnostics.objective);
-        assert!((a - b).abs() < 1e-4 * b.abs(), "{a} {b}");
-        // Other numbers for the same singletons, from which it begins.
-        let reversed: Vec<f32> = found.singletons.vectors.chunks_exact(8).rev().flatten().copied().collect();
-        for start in [found.singletons.vectors.clone(), reversed] {
-            let cgm = Cgm::beginning_with(Params::new(4), Box::new(Given(start)));
-            let again = cgm.cluster(&planted.task(Normalize::None), &Services::none()).unwrap();
-            assert_eq!(cri(&again.assignments, &found.assignments), 1.0);
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_the_order_of_rows_nor_numbers_matter(
+        seed in 0u64..1000, weights in 0u64..1000, normalise: bool, soft: bool, kind in 0usize..3,
+        rows in Just((0..14 * 12).collect::<Vec<usize>>()).prop_shuffle(),
+        numbers in Just((0..4).collect::<Vec<usize>>()).prop_shuffle(),
+    ) {
+        // Three that are composed by an order would be composed otherwise under other numbers.
+        let planted = plant(Plain::bilinear(8, weights), 4, 3, 8, 12, 0.1, 1.0, seed);
+        let other = planted.turned(&rows, &numbers);
+        let params = Params {
+            covariance: [Kind::Tied, Kind::Diagonal, Kind::Spherical][kind],
+            assignment: if soft { Assignment::Soft } else { Assignment::Hard },
+            ..Params::new(4)
+        };
+        let normalize = if normalise { Normalize::L2 } else { Normalize::None };
+        let on = |planted: &Planted| {
+            cluster(&planted.task(normalize), params.clone(), &planted.start, &Services::none()).unwrap()
+        };
+        let (before, after) = (on(&planted), on(&other));
+        prop_assert_eq!(&after.assignments, &turned(&before.assignments, &rows, &numbers));
+        let (a, b) = (after.diagnostics.objective, before.diagnostics.objective);
+        prop_assert!((a - b).abs() < 1e-3 * b.abs(), "{} {}", a, b);
+        for (at, vector) in after.singletons.vectors.chunks_exact(8).enumerate() {
+            for (a, b) in vector.iter().zip(&before.singletons.vectors[numbers[at] * 8..][..8]) {
+                prop_assert!((a - b).abs() < 1e-2, "{} {}", a, b);
+            }
         }
     }
 }

@@ -7,40 +7,6 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_order_of_the_rows_does_not_matter() {
-    for degree in [2, 3] {
-        let planted = plant(Plain::bilinear(8, 5), 4, degree, 8, 20, 0.05, 7);
-        let found = planted.cluster(Params::new(4), &Services::none()).unwrap();
-        let backwards: Vec<f32> = planted.values.chunks_exact(8).rev().flatten().copied().collect();
-        let task = Task { embeddings: Embeddings::new(&backwards, 8), ..planted.task(Normalize::None) };
-        let turned = cluster(&task, Params::new(4), &Services::none()).unwrap();
-        let again: Sets = turned.assignments.iter().rev().collect();
-        assert_eq!(cri(&again, &found.assignments), 1.0);
-        assert_eq!(cri(&again, &planted.truth), 1.0);
-        let (a, b) = (turned.diagnostics.objective, found.diagnostics.objective);
-        assert!((a - b).abs() < 1e-5 * b, "{a} {b}");
-    }
-}
-
-#[test]
-fn the_numbers_of_the_singletons_do_not_matter() {
-    // Three that are composed by an order would be composed otherwise under other numbers.
-    let planted = plant(Plain::bilinear(6, 2), 4, 3, 6, 15, 0.3, 3);
-    let task = planted.task(Normalize::L2);
-    let services = Services::none();
-    let found = cluster(&task, Params { restarts: 1, ..params(4) }, &services).unwrap();
-    let dim = planted.dim;
-    let turned: Vec<f32> = found.singletons.vectors.chunks_exact(dim).rev().flatten().copied().collect();
-    let last = found.singletons.numbers.len() as u32 - 1;
-    let sets: Sets =
-        found.clusters.iter().map(|set| set.iter().map(|number| last - number).collect::<Vec<u32>>()).collect();
-    let composed = task.compose_sets(Embeddings::new(&turned, dim), &sets, &services).unwrap();
-    for (a, b) in composed.iter().zip(&found.centroids) {
-        assert!((a - b).abs() < 1e-5, "{a} {b}");
-    }
-}
-
-#[test]
 fn a_stream_gives_what_the_matrix_gives() {
     let planted = plant(Plain::Max, 3, 2, 4, (BATCH_ROWS + 9000) / 6, 1.0, 8);
     for normalize in [Normalize::None, Normalize::L2] {
@@ -153,6 +119,33 @@ fn data_far_from_the_origin_huge_or_tiny_are_told_apart() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_the_order_of_rows_nor_numbers_matter(
+        seed in 0u64..1000, weights in 0u64..1000, normalise: bool,
+        rows in Just((0..14 * 12).collect::<Vec<usize>>()).prop_shuffle(),
+        numbers in Just((0..4).collect::<Vec<usize>>()).prop_shuffle(),
+    ) {
+        // Three that are composed by an order would be composed otherwise under other numbers. What is drawn at random
+        // depends on the order of rows, so both begin at the same singletons.
+        let planted = plant(Plain::bilinear(8, weights), 4, 3, 8, 12, 0.1, seed);
+        let other = planted.turned(&rows, &numbers);
+        let normalize = if normalise { Normalize::L2 } else { Normalize::None };
+        let on = |planted: &Planted| {
+            let initial: Option<Box<dyn Clusterer>> = Some(Box::new(Given(planted.start.clone())));
+            let ckm = Ckm { params: Params { restarts: 1, ..params(4) }, initial };
+            ckm.cluster(&planted.task(normalize), &Services::none()).unwrap()
+        };
+        let (before, after) = (on(&planted), on(&other));
+        prop_assert_eq!(&after.assignments, &turned(&before.assignments, &rows, &numbers));
+        let (a, b) = (after.diagnostics.objective, before.diagnostics.objective);
+        prop_assert!((a - b).abs() < 1e-4 * b, "{} {}", a, b);
+        for (at, vector) in after.singletons.vectors.chunks_exact(8).enumerate() {
+            for (a, b) in vector.iter().zip(&before.singletons.vectors[numbers[at] * 8..][..8]) {
+                prop_assert!((a - b).abs() < 1e-2, "{} {}", a, b);
+            }
+        }
+    }
 
     #[test]
     fn every_example_has_its_nearest_centroid(

@@ -2,63 +2,50 @@
 
 use super::*;
 
-#[test]
-fn numbers_have_no_part_in_it() {
-    for (composer, degree, normalize) in [
-        ("max", 3, Normalize::L2),
-        ("max", 2, Normalize::None),
-        ("bilinear", 2, Normalize::L2),
-        ("bilinear", 3, Normalize::L2),
-    ] {
-        for seed in 0..6 {
-            let (k, each, dim) = (8, 3, 6);
-            let (run, order) = (Run::new(&[], dim), shuffled(k * each, seed));
-            let centres = composed(composer, degree, dim, seed);
-            let noise = examples::uniform(k * each, dim, seed + 90);
-            let values: Vec<f32> = noise
-                .iter()
-                .enumerate()
-                .map(|(at, noise)| centres[at / (each * dim) * dim + at % dim] + 0.05 * noise)
-                .collect();
-            let labels: Vec<u32> = (0..k * each).map(|row| (row / each) as u32).collect();
-            let permuted: Vec<f32> = order.iter().flat_map(|&row| &values[row * dim..][..dim]).copied().collect();
-            let space = Space { normalize, ..run.space };
-            let on = |values: &[f32], labels: &[u32]| {
-                Run { values, degree, space, composer, ..run }.on(&singletons(labels), json!({})).unwrap()
-            };
-            let plain = on(&values, &labels);
-            // Other numbers for clusters, too.
-            let other: Vec<u32> = order.iter().map(|&row| 100 - labels[row]).collect();
-            let found = on(&permuted, &other);
-            let back: Vec<&[u32]> = (0..order.len())
-                .map(|row| &found.assignments[order.iter().position(|&at| at == row).unwrap()])
-                .collect();
-            let renamed = rename(plain.assignments.iter().collect(), &back);
-            assert_eq!(renamed, back, "{composer} {degree} {seed}");
-            assert!(plain.clusters.iter().any(|set| set.len() > 1), "{composer} {degree} {seed} shows nothing");
-            let close = (plain.diagnostics.objective - found.diagnostics.objective).abs();
-            assert!(close <= 1e-5 * plain.diagnostics.objective, "{composer} {degree} {seed}");
-        }
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_the_order_of_rows_nor_numbers_matter(
+        seed in 0u64..1000, weights in 0u64..1000, normalise: bool, auto: bool,
+        order in Just((0..24).collect::<Vec<usize>>()).prop_shuffle(),
+        numbers in Just((0..8).collect::<Vec<u32>>()).prop_shuffle(),
+    ) {
+        let dim = 6;
+        // Not `max`, by which different unions can be exactly the same vector, of which the first is taken.
+        let composer = || testing::composer("bilinear", &json!({ "weights": weights }).to_string());
+        let centres = composed(&composer(), dim, seed);
+        let noise = examples::uniform(24, dim, seed + 2000);
+        let values: Vec<f32> = (0..24 * dim)
+            .map(|at| centres[at / (3 * dim) * dim + at % dim] + 0.02 * noise[at])
+            .collect();
+        let permuted: Vec<f32> = order.iter().flat_map(|&row| &values[row * dim..][..dim]).copied().collect();
+        let labels: Vec<u32> = (0..24).map(|row| row / 3).collect();
+        let other: Vec<u32> = order.iter().map(|&row| numbers[row / 3]).collect();
+        let normalize = if normalise { Normalize::L2 } else { Normalize::None };
+        let params = || if auto { json!({}) } else { json!({ "threshold": 0.1 }) };
+        let on = |values: &[f32], labels: &[u32]| {
+            let run = Run { degree: 3, composer: composer(), ..Run::new(values, dim) };
+            Run { space: Space { normalize, ..run.space }, ..run }.on(&singletons(labels), params()).unwrap()
+        };
+        let (before, after) = (on(&values, &labels), on(&permuted, &other));
+        let place = |row: usize| order.iter().position(|&at| at == row).unwrap();
+        let back: Vec<&[u32]> = (0..24).map(|row| &after.assignments[place(row)]).collect();
+        prop_assert_eq!(rename(before.assignments.iter().collect(), &back), back);
+        // Where the threshold is given, there is something to compose.
+        prop_assert!(auto || before.clusters.iter().any(|set| set.len() > 1));
+        let (a, b) = (after.diagnostics.objective, before.diagnostics.objective);
+        prop_assert!((a - b).abs() <= 1e-4 * b, "{} {}", a, b);
     }
 }
 
-/// Four singletons and some of their compositions: the centres of eight clusters.
-fn composed(composer: &str, degree: usize, dim: usize, seed: u64) -> Vec<f32> {
+/// Four singletons and some of their compositions, two of them of three: the centres of eight clusters.
+fn composed(composer: &ForeignComposer, dim: usize, seed: u64) -> Vec<f32> {
     let singles = examples::uniform(4, dim, seed);
-    let last = if degree > 2 { vec![1, 2, 3] } else { vec![1, 3] };
-    let sets = Sets::from_iter([vec![0], vec![1], vec![2], vec![3], vec![0, 1], vec![1, 2], vec![0, 3], last]);
-    let composer = testing::composer(composer);
+    let sets = Sets::from_iter([&[0][..], &[1], &[2], &[3], &[0, 1], &[0, 3], &[0, 1, 2], &[1, 2, 3]]);
     let singles = Embeddings::new(&singles, dim);
-    let task = Task { degree, composer: Some(&composer), ..Task::new(singles) };
+    let task = Task { degree: 3, composer: Some(composer), ..Task::new(singles) };
     task.compose_sets(singles, &sets, &Services::none()).unwrap()
-}
-
-/// The numbers below n in some order.
-fn shuffled(n: usize, seed: u64) -> Vec<usize> {
-    let keys = examples::uniform(n, 1, seed + 50);
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
-    order
 }
 
 /// Sets with the singletons numbered as in `like`, where examples are in the same order.
