@@ -16,8 +16,8 @@
 //!
 //! Frey & Dueck, "Clustering by Passing Messages Between Data Points", Science 315, 2007,
 //! doi:10.1126/science.1136800. Noise against ties, when to stop and what is done with the exemplars at the end is as
-//! in scikit-learn, with four exceptions. That all are exemplars is no end if one for all would be better. Messages that do not settle are passed anew with a higher damping, half as far
-//! from 1, up to 0.95; if that does not help, scikit-learn has the state after the last iteration, which may be the worst
+//! in scikit-learn, with four exceptions. That all are exemplars is no end if one for all would be better. Messages
+//! that do not settle are passed anew with a higher damping, half as far from 1, up to 0.95; if that does not help, scikit-learn has the state after the last iteration, which may be the worst
 //! of all and without any exemplar; here it is the best by net similarity of that, of the states before ([`seen`]) and of
 //! a single cluster. Equal examples stay together ([`duplicates`]). The noise is
 //! that of f32.

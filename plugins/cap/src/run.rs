@@ -250,8 +250,9 @@ impl Setting {
             if prices.end >= GAP * prices.start {
                 return Ok(match rung {
                     0 => Plateau::None,
-                    // In the middle, so that whoever looks again finds as many.
-                    _ => Plateau::At(-(prices.start * prices.end).sqrt(), further),
+                    // In the middle, so that whoever looks again finds as many. Without noise it reaches down to a price of zero,
+                    // at which everybody would be an exemplar.
+                    _ => Plateau::At(-(prices.start.max(1e-6 * prices.end) * prices.end).sqrt(), further),
                 });
             }
             // If somebody gains more than the price, there was work for the candidates only, and not for everybody.

@@ -244,7 +244,9 @@ pub(super) fn text_bytes(column: &ArrayRef) -> u64 {
             used.filter_map(|row| lengths.get(keys[row])).sum()
         }
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
-            list_parts(column).map_or(0, |(values, _)| text_bytes(&values))
+            // Only texts in lists: what is nested deeper has no name that would be read.
+            let texts = list_parts(column).filter(|(values, _)| is_text(values.data_type()));
+            texts.map_or(0, |(values, _)| text_bytes(&values))
         }
         _ => 0,
     }

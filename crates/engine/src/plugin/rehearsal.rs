@@ -22,7 +22,7 @@ use crate::pipeline::Pins;
 use crate::processes::Process;
 
 /// How long a helper that says nothing any more may take to end.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a helper is started.
 #[derive(Debug, Clone)]

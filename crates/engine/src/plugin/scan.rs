@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks whether the helper is still there.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// How long what a helper has said before its end may be on its way: a process that a library has started may hold the other end.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What a library offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ impl Scan {
         let mut answers = Vec::new();
         while let Some(left) = libraries.get(answers.len()..).filter(|left| !left.is_empty()) {
             let (reason, lasting) = match self.help(left, &mut answers) {
-                Ok(reason) => (reason, true),
+                Ok(found) => found,
                 Err(error) => (format!("cannot be looked into: {}", plain(&error)), false),
             };
             if answers.len() < libraries.len() {
@@ -104,8 +104,9 @@ impl Scan {
         answers
     }
 
-    /// Takes a helper's answers; returns why there are no more.
-    fn help(&self, libraries: &[&Path], answers: &mut Vec<(Answer, bool)>) -> std::io::Result<String> {
+    /// Takes a helper's answers; returns why there are no more, and whether that lasts: a machine that is busy, or kills for want of
+    /// memory, says nothing of the library.
+    fn help(&self, libraries: &[&Path], answers: &mut Vec<(Answer, bool)>) -> std::io::Result<(String, bool)> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).args(libraries).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut helper = Process::start(&mut command)?;
@@ -122,7 +123,7 @@ impl Scan {
         }
         let mut left = libraries.len();
         let mut deadline = Instant::now() + PATIENCE;
-        let (mut status, mut closed) = (None, false);
+        let (mut status, mut closed, mut heard_all) = (None, false, false);
         while left > 0 {
             match answered.recv_timeout(INTERVAL) {
                 Ok(answer) => {
@@ -133,7 +134,10 @@ impl Scan {
                     deadline = Instant::now() + PATIENCE;
                     continue;
                 }
-                Err(RecvTimeoutError::Disconnected) if status.is_some() => break,
+                Err(RecvTimeoutError::Disconnected) if status.is_some() => {
+                    heard_all = true;
+                    break;
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     // Nothing more can come, and it should be at its end.
                     std::thread::sleep(INTERVAL);
@@ -152,14 +156,16 @@ impl Scan {
                 _ => {}
             }
         }
-        Ok(match status {
+        let lasting = heard_all && status.is_some_and(|status| !killed(status));
+        let reason = match status {
             _ if left == 0 => String::new(),
             Some(status) => format!("is not loaded: it ends the process that opens it, by {}", ending(status)),
             None if closed => {
                 "is not loaded: it has closed what the process that opens it answers through".to_owned()
             }
             None => format!("is not loaded: opening it took longer than {} s", PATIENCE.as_secs()),
-        })
+        };
+        Ok((reason, lasting))
     }
 
     /// What was found before in a library of this content.
@@ -181,6 +187,14 @@ impl Scan {
         let name = format!("{hash}.{}.json", env!("CARGO_PKG_VERSION"));
         Some(self.kept.as_ref()?.join("libraries").join(name))
     }
+}
+
+/// Whether somebody else has ended a process.
+fn killed(status: std::process::ExitStatus) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+    #[cfg(not(unix))]
+    return status.success();
 }
 
 /// What ended a process.

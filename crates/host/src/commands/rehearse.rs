@@ -1,6 +1,7 @@
 //! `compflow rehearse`: makes components of other people's libraries in a process of its own. Not for people: planning starts it.
 
 use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 use compflow_engine::files::plain;
@@ -22,8 +23,18 @@ pub(crate) fn run(plugins: &[PathBuf]) -> Result<i32, Failure> {
     let unusable = |error: std::io::Error| Failure::request(format!("nobody has started this: {}", plain(&error)));
     let answers = File::from(crate::terminal::stdout::handle().map_err(unusable)?);
     let folders = search_path(plugins)?;
-    rehearse(std::io::stdin().lock(), answers, |pins| scanned(&folders, pins)).map_err(unusable)?;
+    let told = BufReader::new(told().map_err(unusable)?);
+    rehearse(told, answers, |pins| scanned(&folders, pins)).map_err(unusable)?;
     Ok(0)
+}
+
+/// The real stdin: a component that reads the one that it knows would wait for what is said to this process, and take it away.
+#[cfg(unix)]
+fn told() -> std::io::Result<File> {
+    use std::os::fd::AsFd;
+    let own = std::io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(own.into())
 }
 
 /// Elsewhere nobody starts it.

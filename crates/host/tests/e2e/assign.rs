@@ -263,6 +263,7 @@ fn without_the_composers_library_what_would_do_is_said() {
     let assign = |more: &[&str], code: i32| {
         let mut command = std::process::Command::new(folder.path("few/compflow"));
         command.current_dir(folder.path("")).env_remove("COMPFLOW_PLUGIN_PATH");
+        command.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
         command.args(["assign", "out", "new.parquet", "--clusterer", "CKM", "--out", "labels.parquet"]).args(more);
         crate::common::finished(command.output().unwrap(), code).1
     };

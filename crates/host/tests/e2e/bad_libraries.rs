@@ -127,7 +127,7 @@ fn a_library_that_leaves_a_process_behind_while_it_is_opened_keeps_nobody_waitin
         let started = std::time::Instant::now();
         let (stdout, _) = finished(command.output().unwrap(), 0);
         let took = started.elapsed();
-        assert!(took < std::time::Duration::from_secs(10), "{took:?}");
+        assert!(took < std::time::Duration::from_secs(25), "{took:?}");
         stdout
     };
     let refused = "is not loaded: it ends the process that opens it, by signal 6 (SIGABRT)";

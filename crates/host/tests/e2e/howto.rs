@@ -9,6 +9,7 @@ fn shell(folder: &Folder, path: &OsStr, commands: &str) -> (String, String) {
     let mut shell = Command::new("sh");
     shell.args(["-ec", commands]).current_dir(folder.path(""));
     shell.env("PATH", path).env("COMPFLOW_PLUGIN_PATH", libraries());
+    shell.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
     finished(shell.output().unwrap(), 0)
 }
 

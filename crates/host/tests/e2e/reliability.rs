@@ -58,7 +58,7 @@ impl Tally {
         let row = row.unwrap_or_else(|| panic!("docs/reliability.md has no row for `{fault}`"));
         let numbers: Vec<usize> = row.split('|').filter_map(|number| number.trim().parse().ok()).collect();
         assert_eq!(numbers[1..], [numbers[0], 0, 0], "{row}");
-        let (least, most) = (tried - tried / 20, tried + tried / 20);
+        let (least, most) = (tried - tried / 5, tried + tried / 5);
         assert!(repeated(1) > 1 || (least..=most).contains(&numbers[0]), "{row}, and {tried} were tried");
         tried
     }

@@ -160,6 +160,11 @@ fn interrupt(folder: &Folder, fault: &str) -> (String, String, Duration) {
     folder.write("slow.toml", &slow(4, fault));
     let args = ["--plugins", "faulty", "run", "slow.toml", "--jobs", "2", "--out", "out", "--format", "csv"];
     let child = folder.compflow(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Planning ends at once and keeps nothing; this is about cells.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !folder.path("out/cells").exists() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     std::thread::sleep(Duration::from_millis(500));
     let interrupted = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());

@@ -72,9 +72,9 @@ fn a_folder_that_anyone_could_have_made_is_not_searched_beside_the_program() {
     let listed = |mode| {
         let lib = folder.path("shared/lib");
         std::fs::set_permissions(&lib, std::fs::Permissions::from_mode(mode)).unwrap();
-        let output =
-            std::process::Command::new(&program).arg("plugins").env_remove("COMPFLOW_PLUGIN_PATH").output();
-        finished(output.unwrap(), 0)
+        let mut command = std::process::Command::new(&program);
+        command.arg("plugins").env_remove("COMPFLOW_PLUGIN_PATH");
+        finished(command.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache")).output().unwrap(), 0)
     };
     let (stdout, stderr) = listed(0o755);
     assert!(stdout.contains("compflow-metrics") && stderr.is_empty(), "{stdout}{stderr}");
@@ -88,6 +88,7 @@ fn a_folder_that_anyone_could_have_made_is_not_searched_beside_the_program() {
     let mut command = std::process::Command::new(&program);
     command.arg("run").arg(&pipeline).current_dir(folder.path(".")).env_remove("COMPFLOW_PLUGIN_PATH");
     command.arg("--plugins").arg(planted.parent().unwrap());
+    command.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
     std::fs::set_permissions(folder.path("shared/lib"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let (_, stderr) = finished(command.output().unwrap(), 2);
     assert!(stderr.starts_with("error: no plugins that may be loaded in "), "{stderr}");

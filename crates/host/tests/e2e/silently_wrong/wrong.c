@@ -123,6 +123,8 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
     if (status) return status;
   }
   while (is(&made, "hang")) sleep(1);
+  char heard;
+  while (is(&made, "listen") && read(0, &heard, 1) > 0) continue;
   quit_at("create");
   if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look"));
   *instance = compflow_copy(&made, sizeof made);

@@ -138,6 +138,10 @@ fn by_default_many_singletons_are_found_though_each_explains_little() {
         assert!(singletons(&found(&task, Params { preference: share.clone(), ..Params::default() })) < k);
         assert_eq!((singletons(&auto), cri(&auto.assignments, &planted.truth)), (k, 1.0));
     }
+    // Without noise they are worth any price, down to none.
+    let planted = Planted::new(Plain::Sum, (30, 2, 24), 3, |_| 0.0, 3);
+    let exact = found(&planted.task(Normalize::None), Params::default());
+    assert_eq!((singletons(&exact), cri(&exact.assignments, &planted.truth)), (30, 1.0));
     // Where there are no clusters, a lower price only makes ever more of them.
     let even = examples::uniform(120, 2, 4);
     let first = found(&task(&even, 2, 2), Params { preference: share, ..Params::default() });
