@@ -6,9 +6,10 @@
 //! - *explained*: 1 - error / the same for the common centre of the other unions of as many members in the group.
 //! - *nearest*: the share of unions whose own prediction is nearest to their mean, among those of all sets of labels.
 //! - *accuracy*: the share of examples whose own set is nearest if every label is known from one example only.
-//! - *p*: how often predictions that are exchanged among the unions of a group come as near as the unions' own.
+//! - *p*: how often predictions that are exchanged among the unions of a group come as near as the unions' own, with the luckiest of
+//!   all composition functions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use compflow_api::{Composer, Embeddings, Services, Sets, compose_sets};
 use ndarray::{Array2, ArrayView2, Axis};
@@ -58,7 +59,8 @@ pub(super) struct Found {
     pub(super) accuracy: Option<f64>,
     /// How many examples the accuracy is of.
     pub(super) examples: usize,
-    pub(super) p: Option<f64>,
+    /// Where every union was predicted, as points of the space.
+    predictions: Vec<f32>,
 }
 
 /// What all composition functions are judged on.
@@ -106,7 +108,7 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// Those of the composer.
     pub(super) fn judge(&self, judged: &Judged<'_>) -> Result<Found> {
-        let (mut errors, mut hits, mut rows) = (Vec::new(), 0, Vec::new());
+        let (mut errors, mut hits, mut predictions) = (Vec::new(), 0, Vec::new());
         for (fold, tests) in self.tests.iter().enumerate() {
             for tests in tests.chunk_by(|a, b| self.unions[*a].0 == self.unions[*b].0) {
                 let at = self.unions[tests[0]].0;
@@ -121,15 +123,58 @@ impl<'a> Judge<'a> {
                     let prediction = &predicted[place * self.labelled.dim..][..self.labelled.dim];
                     errors.push(squared(prediction, &set.point));
                     hits += usize::from(nearest(distances.iter()) == Some(place));
-                    rows.push(Row { group: at, place, distances: distances.to_vec() });
+                    predictions.extend_from_slice(prediction);
                 }
             }
         }
         let nearest = f64::from(u32::try_from(hits).unwrap_or(u32::MAX)) / errors.len().max(1) as f64;
-        let members: Vec<usize> = self.judged().map(|(_, set)| set.members.len()).collect();
-        let p = exchanged(&rows, &members, self.seed);
         let (accuracy, examples) = self.accuracy(judged)?;
-        Ok(Found { errors, nearest, accuracy, examples, p })
+        Ok(Found { errors, nearest, accuracy, examples, predictions })
+    }
+
+    /// For every composition function, how often predictions that are exchanged among unions of a group with as many members come
+    /// as near as the unions' own; `None` if there are so few unions that chance could do it once in twenty times.
+    ///
+    /// What is exchanged is what was predicted of each union by a g that had not seen it: one that had would lie farther from all
+    /// others. The same exchanges are tried with all functions, and the luckiest counts, since the best of them is believed in.
+    pub(super) fn exchanged(&self, found: &[Found]) -> Result<Option<Vec<f64>>> {
+        let mut blocks: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (at, (group, set)) in self.judged().enumerate() {
+            blocks.entry((group, set.members.len())).or_default().push(at);
+        }
+        let blocks: Vec<Vec<usize>> = blocks.into_values().collect();
+        let arrangements: f64 =
+            blocks.iter().map(|block| (2..=block.len()).map(|k| (k as f64).ln()).sum::<f64>()).sum();
+        if arrangements < 20f64.ln() {
+            return Ok(None);
+        }
+        let dim = self.labelled.dim;
+        let points: Vec<f32> = self.judged().flat_map(|(_, set)| &set.point).map(|&value| value as f32).collect();
+        let rows = |values: &[f32], block: &[usize]| -> Vec<f32> {
+            block.iter().flat_map(|&at| &values[at * dim..][..dim]).copied().collect()
+        };
+        // By function and block: of every union the distances to the predictions of all.
+        let mut tables = Vec::new();
+        for found in found {
+            let of = |block: &Vec<usize>| distances(&rows(&points, block), &rows(&found.predictions, block), dim);
+            tables.push(blocks.iter().map(of).collect::<Result<Vec<_>>>()?);
+        }
+        let mut order: Vec<Vec<usize>> = blocks.iter().map(|block| (0..block.len()).collect()).collect();
+        let sums = |order: &[Vec<usize>]| -> Vec<f64> {
+            let of_block = |(table, order): (&Array2<f32>, &Vec<usize>)| -> f64 {
+                order.iter().enumerate().map(|(row, &other)| f64::from(table[[row, other]])).sum()
+            };
+            tables.iter().map(|blocks| blocks.iter().zip(order).map(of_block).sum()).collect()
+        };
+        let own = sums(&order);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let others: Vec<Vec<f64>> = (0..EXCHANGES)
+            .map(|_| {
+                order.iter_mut().for_each(|block| block.shuffle(&mut rng));
+                sums(&order)
+            })
+            .collect();
+        Ok(Some(luckiest(&own, &others)))
     }
 
     /// The share of examples that are nearest to their own set if every label is known from one example, and how many they are.
@@ -181,6 +226,12 @@ impl<'a> Judge<'a> {
             }
         }
         Ok(((asked > 0).then(|| f64::from(right) / f64::from(asked)), asked as usize / draws))
+    }
+
+    /// How far unions lie from the centre of the others, squared, on average.
+    pub(super) fn between(&self) -> f64 {
+        let distances: Vec<f64> = self.distances_from_centre().into_iter().flatten().collect();
+        distances.iter().sum::<f64>() / distances.len().max(1) as f64
     }
 
     /// For every union that is judged, ‖x̄ - the centre of the other unions of as many members in its group‖²; `None`
@@ -247,37 +298,46 @@ fn nearest<'v>(distances: impl Iterator<Item = &'v f32>) -> Option<usize> {
     distances.enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| at)
 }
 
-/// A union's distances to the predictions of all sets of its group.
-struct Row {
-    group: usize,
-    place: usize,
-    distances: Vec<f32>,
+/// Of every column, how often the largest gain of a row of `others`, over all columns, comes up to what `own` gains. Gains are
+/// counted in standard deviations of the column.
+fn luckiest(own: &[f64], others: &[Vec<f64>]) -> Vec<f64> {
+    let count = others.len() as f64;
+    let scales: Vec<(f64, f64)> = (0..own.len())
+        .map(|at| {
+            let mean = others.iter().map(|row| row[at]).sum::<f64>() / count;
+            let variance = others.iter().map(|row| (row[at] - mean).powi(2)).sum::<f64>() / count;
+            // Rounding is no gain.
+            (mean, variance.sqrt().max(1e-6 * mean.abs()))
+        })
+        .collect();
+    let gain = |row: &[f64], at: usize| match scales[at] {
+        (mean, deviation) if deviation > 0.0 => (mean - row[at]) / deviation,
+        _ => 0.0,
+    };
+    let best: Vec<f64> =
+        others.iter().map(|row| (0..own.len()).map(|at| gain(row, at)).fold(f64::MIN, f64::max)).collect();
+    let as_lucky = |at: usize| best.iter().filter(|best| **best >= gain(own, at) - 1e-6).count();
+    (0..own.len()).map(|at| (as_lucky(at) + 1) as f64 / (count + 1.0)).collect()
 }
 
-/// How often predictions that are exchanged among unions of a group with as many members come as near as the unions' own;
-/// `None` if there are so few that chance could do it once in twenty times.
-fn exchanged(rows: &[Row], members: &[usize], seed: u64) -> Option<f64> {
-    let mut blocks: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
-    for (at, (row, members)) in rows.iter().zip(members).enumerate() {
-        blocks.entry((row.group, *members)).or_default().push(at);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_luckiest_of_all_functions_counts() {
+        // Nineteen exchanges; the second function is lucky in one of them, the first in none.
+        let others: Vec<Vec<f64>> =
+            (0..19).map(|at| vec![10.0 + f64::from(at % 3), if at == 0 { 0.0 } else { 20.0 }]).collect();
+        let p = luckiest(&[8.0, 20.0], &others);
+        assert!((p[0] - 2.0 / 20.0).abs() < 1e-12, "{p:?}");
+        assert!((p[1] - 1.0).abs() < 1e-12, "{p:?}");
+        let p = luckiest(&[0.0, 20.0], &others);
+        assert!((p[0] - 1.0 / 20.0).abs() < 1e-12, "{p:?}");
     }
-    let mut blocks: Vec<Vec<usize>> = blocks.into_values().collect();
-    blocks.sort();
-    let arrangements: f64 =
-        blocks.iter().map(|block| (2..=block.len()).map(|k| (k as f64).ln()).sum::<f64>()).sum();
-    if arrangements < 20f64.ln() {
-        return None;
+
+    #[test]
+    fn where_nothing_differs_nothing_is_gained() {
+        assert_eq!(luckiest(&[0.0], &vec![vec![0.0]; 9]), [1.0]);
     }
-    let sum = |blocks: &[Vec<usize>], exchanged: &[Vec<usize>]| -> f64 {
-        let pairs = blocks.iter().flatten().zip(exchanged.iter().flatten());
-        pairs.map(|(&row, &other)| f64::from(rows[row].distances[rows[other].place])).sum()
-    };
-    let own = sum(&blocks, &blocks);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut others = blocks.clone();
-    let as_near = (0..EXCHANGES).filter(|_| {
-        others.iter_mut().for_each(|block| block.shuffle(&mut rng));
-        sum(&blocks, &others) <= own * (1.0 + 1e-6)
-    });
-    Some((as_near.count() + 1) as f64 / (EXCHANGES + 1) as f64)
 }

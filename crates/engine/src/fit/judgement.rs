@@ -76,7 +76,7 @@ pub struct Composed {
     pub nearest: f64,
     /// The share of examples whose own set is the nearest if every label is known from one example.
     pub accuracy: Option<f64>,
-    /// How often exchanged predictions are as good.
+    /// How often exchanged predictions are as good, those of the luckiest of all composition functions.
     pub p: Option<f64>,
 }
 
@@ -87,9 +87,16 @@ pub const FITTED: &str = "fitted bilinear";
 
 /// Chance is believed in up to here.
 const LEVEL: f64 = 0.05;
+/// The share of unions that must be nearest to their own prediction: where it is less, most are taken for something else.
+pub(super) const LEAST_NEAREST: f64 = 0.5;
 
-/// The first, hence simplest, whose errors are not worse than the best's by more than the standard error of the difference.
-pub(super) fn simplest(errors: &[Vec<f64>]) -> usize {
+/// How much of what distinguishes unions may be predicted worse for the sake of a simpler g: what a table with shares in percent
+/// hardly shows.
+const SLACK: f64 = 0.01;
+
+/// The first, hence simplest, whose errors are not worse than the best's by more than the standard error of the difference, or a
+/// hundredth of how far unions lie from one another, squared.
+pub(super) fn simplest(errors: &[Vec<f64>], between: f64) -> usize {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let means: Vec<f64> = errors.iter().map(|errors| mean(errors)).collect();
     let best = (0..means.len()).min_by(|a, b| means[*a].total_cmp(&means[*b])).unwrap_or(0);
@@ -98,7 +105,7 @@ pub(super) fn simplest(errors: &[Vec<f64>]) -> usize {
         let (mean, count) = (mean(&more), more.len() as f64);
         let variance = more.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         // Rounding is no difference.
-        mean <= (variance / count).sqrt() + 1e-6 * means[best]
+        mean <= (variance / count).sqrt().max(SLACK * between) + 1e-6 * means[best]
     };
     (0..errors.len()).find(as_good).unwrap_or(best)
 }
@@ -113,10 +120,12 @@ pub(super) fn better_for_examples(composers: &[Composed], taken: usize, examples
     (accuracy(best) > share + 2.0 * error).then_some(best)
 }
 
-/// Whether composition holds with this g: its own predictions are better than exchanged ones and than the common centre.
+/// Whether composition holds with this g: its own predictions are better than exchanged ones and than the common centre, and most
+/// unions are nearest to theirs. A union that lies by one of its members passes the first two, and nobody would find it.
 pub(super) fn holds(composed: &Composed) -> Option<bool> {
     let p = composed.p?;
-    Some(p < LEVEL && composed.explained.is_some_and(|explained| explained > 0.0))
+    let explains = composed.explained.is_some_and(|explained| explained > 0.0);
+    Some(p < LEVEL && explains && composed.nearest >= LEAST_NEAREST)
 }
 
 #[cfg(test)]
@@ -133,10 +142,12 @@ mod tests {
         let bad = vec![3.0, 3.1, 2.9, 3.2];
         let good = vec![1.0, 1.3, 0.8, 1.1];
         let as_good = vec![1.1, 1.2, 0.7, 1.2];
-        assert_eq!(simplest(&[bad.clone(), as_good.clone(), good.clone()]), 1);
-        assert_eq!(simplest(&[bad.clone(), good.clone(), as_good]), 1);
-        assert_eq!(simplest(&[bad.clone(), bad]), 0);
-        assert_eq!(simplest(&[vec![2.0], vec![1.0]]), 1);
+        assert_eq!(simplest(&[bad.clone(), as_good.clone(), good.clone()], 0.0), 1);
+        assert_eq!(simplest(&[bad.clone(), good.clone(), as_good], 0.0), 1);
+        assert_eq!(simplest(&[bad.clone(), bad], 0.0), 0);
+        assert_eq!(simplest(&[vec![2.0], vec![1.0]], 0.0), 1);
+        assert_eq!(simplest(&[vec![1.02], vec![1.0]], 3.0), 0);
+        assert_eq!(simplest(&[vec![1.04], vec![1.0]], 3.0), 1);
     }
 
     #[test]
@@ -146,6 +157,7 @@ mod tests {
         assert_eq!(holds(&composed(Some(0.001), Some(-0.1), 0.0)), Some(false));
         assert_eq!(holds(&composed(Some(0.001), None, 0.0)), Some(false));
         assert_eq!(holds(&composed(None, Some(0.9), 0.0)), None);
+        assert_eq!(holds(&Composed { nearest: 0.4, ..composed(Some(0.001), Some(0.4), 0.0) }), Some(false));
     }
 
     #[test]

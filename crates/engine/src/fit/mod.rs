@@ -182,13 +182,18 @@ pub fn fit_composer(
     })?;
 
     let spread = labelled.spread(LabelSet::is_union);
-    let composed: Vec<Composed> =
-        judged.iter().zip(&found).map(|((name, _), found)| describe(name, found, &judge, spread)).collect();
+    let p = judge.exchanged(&found)?;
+    let composed: Vec<Composed> = (0..judged.len())
+        .map(|at| {
+            let p = p.as_ref().map(|p| p[at]);
+            Composed { p, ..describe(judged[at].0, &found[at], &judge, spread) }
+        })
+        .collect();
     let asked = found.iter().map(|found| found.examples).max().unwrap_or(0);
     let errors_of: Vec<Vec<f64>> = found.into_iter().map(|found| found.errors).collect();
     // The fitted one is the last.
     let eligible = composed.len() - usize::from(by_heart);
-    let taken = judgement::simplest(&errors_of[..eligible]);
+    let taken = judgement::simplest(&errors_of[..eligible], judge.between());
     let holds = judgement::holds(&composed[taken]);
     let for_examples = judgement::better_for_examples(&composed[..eligible], taken, asked);
     warnings.extend(doubts(&composed[taken], holds));
@@ -308,7 +313,7 @@ fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -
         explained: (from_centre > 0.0).then(|| 1.0 - missed.max(0.0) / from_centre),
         nearest: found.nearest,
         accuracy: found.accuracy,
-        p: found.p,
+        p: None,
     }
 }
 
@@ -326,7 +331,13 @@ fn doubts(taken: &Composed, holds: Option<bool>) -> Option<String> {
                 Some(_) => Some("the common centre of the other unions predicts a union as well".to_owned()),
                 None => Some("unions differ from one another no more than by chance".to_owned()),
             };
-            let reasons: Vec<String> = chance.into_iter().chain(centre).collect();
+            let nearest = (taken.nearest < judgement::LEAST_NEAREST).then(|| {
+                let share = 100.0 * taken.nearest;
+                format!(
+                    "only {share:.0} of 100 unions lie nearer to their own prediction than to that of another set"
+                )
+            });
+            let reasons: Vec<String> = chance.into_iter().chain(centre).chain(nearest).collect();
             Some(format!(
                 "composition does not hold in this data: even with the best g ({}) {}; clusterers that look for unions will \
                  not find these",

@@ -26,6 +26,7 @@ struct Made {
     /// Whether every trial has the same labels.
     again: bool,
     normalize: Normalize,
+    seed: u64,
 }
 
 const MADE: Made = Made {
@@ -37,6 +38,7 @@ const MADE: Made = Made {
     trials: 1,
     again: false,
     normalize: Normalize::None,
+    seed: 5,
 };
 
 /// A g with every kind of term.
@@ -51,7 +53,7 @@ fn planted(dim: usize) -> Bilinear {
 
 /// Labels at random places, and unions where `place` says: the composed vector goes in.
 fn made(made: &Made, mut place: impl FnMut(Vec<f32>, &mut ChaCha8Rng) -> Vec<f32>) -> Labelled {
-    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut rng = ChaCha8Rng::seed_from_u64(made.seed);
     let space = Space { normalize: made.normalize, ..Space::default() };
     let mut collector = Collector::new(space);
     let g = planted(made.dim);
@@ -88,7 +90,7 @@ fn every(design: &Design) -> Vec<usize> {
     (0..design.weights.len()).collect()
 }
 
-/// λ, and how a g fitted with it is judged.
+/// λ, and how a g fitted with it is judged, beside the scaled sum and the sum.
 fn judged(labelled: &Labelled) -> (f64, super::Composed) {
     let (design, folds) = (Design::new(labelled).unwrap(), Folds::new(labelled, 1));
     let progress = Silent.work("");
@@ -96,11 +98,14 @@ fn judged(labelled: &Labelled) -> (f64, super::Composed) {
     let fit = |fold: &Fold| design.fit(&fold.train).solve(errors.lambda_without(fold)).unwrap();
     let fits = folds.folds.iter().map(fit).collect();
     let judge = Judge::new(labelled, &folds, 1);
-    let found = judge.judge(&Judged::Fitted(fits)).unwrap();
-    (
-        search::best(&errors.curve()),
-        super::describe("g", &found, &judge, labelled.spread(super::LabelSet::is_union)),
-    )
+    let scaled = |fold: &Fold| design.fit(&fold.train).solve(f64::INFINITY).unwrap();
+    let scaled = folds.folds.iter().map(scaled).collect();
+    let sum = Bilinear::scaled_sum(1.0, labelled.dim);
+    let found =
+        [Judged::Fitted(fits), Judged::Fitted(scaled), Judged::One(&sum)].map(|g| judge.judge(&g).unwrap());
+    let p = judge.exchanged(&found).unwrap().map(|p| p[0]);
+    let described = super::describe("g", &found[0], &judge, labelled.spread(super::LabelSet::is_union));
+    (search::best(&errors.curve()), super::Composed { p, ..described })
 }
 
 #[test]
@@ -232,6 +237,31 @@ fn composition_is_found_where_it_is_and_not_where_it_is_not() {
         assert_eq!(super::judgement::holds(&none), Some(false), "{none:?}");
         assert!(none.miss.unwrap() > there.miss.unwrap());
     }
+}
+
+#[test]
+fn unions_at_random_places_are_not_believed_in() {
+    for (dim, labels) in [(16, 8), (4, 8), (16, 6)] {
+        let random = |seed| made(&Made { dim, labels, noise: 0.1, seed, ..MADE }, random_place);
+        let believed = |seed: &u64| super::judgement::holds(&judged(&random(*seed)).1) == Some(true);
+        let count = (0..200).filter(believed).count();
+        assert!(count <= 2, "{count} of 200 with {labels} labels in {dim} dimensions");
+    }
+}
+
+#[test]
+fn unions_that_lie_by_a_member_are_not_believed_in() {
+    let labelled = made(&Made { noise: 0.1, dim: 8, ..MADE }, true_place);
+    // Every union goes to where its first member is.
+    let mut groups = labelled.groups;
+    let group = &mut groups[0];
+    let places: Vec<_> = group.sets.iter().map(|set| (set.mean.clone(), set.point.clone())).collect();
+    for set in group.sets.iter_mut().filter(|set| set.is_union()) {
+        (set.mean, set.point) = places[set.members[0] as usize].clone();
+    }
+    let (_, found) = judged(&Labelled { groups, ..labelled });
+    assert!(found.p.unwrap() < 0.05 && found.explained.unwrap() > 0.0, "{found:?}");
+    assert_eq!(super::judgement::holds(&found), Some(false), "{found:?}");
 }
 
 #[test]
