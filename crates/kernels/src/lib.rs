@@ -17,6 +17,7 @@
 //! | [`plusplus`] | seeding by greedy k-means++ |
 //! | [`source`] | examples batch by batch, from memory or read anew, and a sample of them |
 //! | [`elsewhere`] | passes over examples that are not here |
+//! | [`lonely`] | which examples have no others near them |
 //! | [`spares`] | the nearest composition of every example, and the nearest without one of its singletons |
 //! | [`starts`] | where singletons begin |
 //! | [`objective`] | the sum of squared distances as a function of the singletons, and its gradient |
@@ -46,6 +47,7 @@ pub mod equals;
 pub mod frame;
 pub mod known;
 pub mod lbfgs;
+pub mod lonely;
 pub mod nested;
 pub mod objective;
 pub mod pairs;

@@ -1,6 +1,11 @@
 //! Components that make others: what these say about their parameters is about parameters of the ones that made them.
 
-use compflow_api::{Code, Error, ForeignClusterer, Result, Services};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
+
+use compflow_api::{Code, Error, ForeignClusterer, Host, Instance, Kind, Level, Result, Services};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,6 +29,48 @@ impl Nested {
     pub fn create(&self, parameter: &str, services: &Services<'_>) -> Result<ForeignClusterer> {
         let made = services.clusterer(&self.r#use, &Value::Object(self.params.clone()).to_string());
         made.map_err(|error| explain(error, parameter, &self.r#use))
+    }
+}
+
+/// A host that is told the same thing once: for a component that is asked several times.
+pub struct Once<'a> {
+    host: &'a dyn Host,
+    said: Mutex<HashSet<String>>,
+}
+
+impl<'a> Once<'a> {
+    /// In front of another.
+    pub fn new(host: &'a dyn Host) -> Self {
+        Self { host, said: Mutex::default() }
+    }
+}
+
+impl Host for Once<'_> {
+    fn log(&self, level: Level, text: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(text.to_owned()) {
+            self.host.log(level, text);
+        }
+    }
+
+    fn progress(&self, done: u64, total: u64) {
+        self.host.progress(done, total);
+    }
+
+    fn cancel(&self) -> &AtomicU32 {
+        self.host.cancel()
+    }
+
+    fn version(&self) -> &str {
+        self.host.version()
+    }
+
+    fn input(&self, path: &str) -> Result<PathBuf> {
+        self.host.input(path)
+    }
+
+    fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
+        self.host.create(kind, name, params)
     }
 }
 

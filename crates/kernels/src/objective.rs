@@ -15,6 +15,8 @@ use compflow_api::{
     Composer, Embeddings, Error, Normalize, Result, Services, Sets, Space, compose_sets, compose_sets_vjp,
 };
 
+use crate::pairs::dot;
+
 /// The composition function and the space its results go to.
 #[derive(Clone, Copy)]
 pub struct Model<'a> {
@@ -129,8 +131,7 @@ impl<'a> Objective<'a> {
     /// Λr.
     fn measured(&self, rest: Vec<f64>) -> Vec<f64> {
         let Some(metric) = &self.metric else { return rest };
-        let row = |row: &[f64]| row.iter().zip(&rest).map(|(a, b)| a * b).sum();
-        metric.chunks_exact(rest.len()).map(row).collect()
+        metric.chunks_exact(rest.len()).map(|row| dot(row, &rest)).collect()
     }
 
     /// For every set: its composed vector, its norm if the space normalises (else 1; a zero vector stays as it is,

@@ -26,6 +26,21 @@ pub fn squared<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B]) -> f6
     sums.iter().sum::<f64>() + rest
 }
 
+/// a·b, the same number on every processor.
+#[inline(always)]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (chunks_of_a, rest_of_a) = a.as_chunks::<LANES>();
+    let (chunks_of_b, rest_of_b) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in chunks_of_a.iter().zip(chunks_of_b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = rest_of_a.iter().zip(rest_of_b).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
 /// Points, one coordinate after the other, that others are compared with.
 pub struct Axes {
     values: Vec<f32>,
@@ -95,6 +110,8 @@ mod tests {
             let b: Vec<f64> = (0..dim).map(|at| 3.0 * at as f64 + 1.0).collect();
             let expected: f64 = (0..dim).map(|at| (2.0 * at as f64 + 1.0).powi(2)).sum();
             assert_eq!((squared(&a, &b), squared(&b, &a)), (expected, expected));
+            let expected: f64 = (0..dim).map(|at| (3.0 * at as f64 + 1.0).powi(2)).sum();
+            assert_eq!(dot(&b, &b), expected);
         }
     }
 

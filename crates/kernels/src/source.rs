@@ -30,6 +30,22 @@ pub struct Sample {
     pub points: Vec<f32>,
 }
 
+impl Sample {
+    /// Those of which `is_kept` says so.
+    #[must_use]
+    pub fn keeping(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let dim = self.rows.len() / self.numbers.len().max(1);
+        let kept: Vec<usize> = (0..self.numbers.len()).filter(|&at| is_kept(at)).collect();
+        let rows = |all: &[f32]| kept.iter().flat_map(|&at| &all[at * dim..][..dim]).copied().collect();
+        Self {
+            numbers: kept.iter().map(|&at| self.numbers[at]).collect(),
+            weights: self.weights.as_ref().map(|weights| kept.iter().map(|&at| weights[at]).collect()),
+            rows: rows(&self.rows),
+            points: rows(&self.points),
+        }
+    }
+}
+
 /// The examples, for as many passes as are needed.
 pub struct Source<'a> {
     rows: &'a dyn Rows,

@@ -7,6 +7,8 @@ use compflow_api::{
 use compflow_kernels::counting;
 use compflow_kernels::elsewhere::{self, GATHER, LOOK};
 use compflow_kernels::known::{self, Gathering};
+use compflow_kernels::lonely::lonely;
+use compflow_kernels::nested::Once;
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::{Look, Preparation, Source};
 use compflow_kernels::starts::Starts;
@@ -134,6 +136,22 @@ impl Fit {
     }
 }
 
+/// The size of a set, and what its examples add up to, bit by bit.
+type Group = (usize, Vec<u64>);
+
+/// All groups that have examples, whatever their numbers.
+fn groups(found: &Statistics, sets: &Sets) -> Vec<Group> {
+    let sums = found.sums.chunks_exact(found.sums.len() / sets.len());
+    let mut groups: Vec<Group> = (sets.iter().zip(&found.counts).zip(sums))
+        .filter(|((_, count), _)| **count > 0.0)
+        .map(|((set, count), sums)| {
+            (set.len(), std::iter::once(count).chain(sums).map(|value| value.to_bits()).collect())
+        })
+        .collect();
+    groups.sort_unstable();
+    groups
+}
+
 /// The seeds of the starts: the first is the seed itself, so that one start is what the initial clusterer finds alone.
 fn seeds(seed: u64) -> impl Iterator<Item = u64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -172,8 +190,20 @@ impl Cgm {
         let told = Told::new(n, weights, task.seeds, &sets)?;
         let gathered = known::gather(task.rows, &told, &starts, &sets)?;
         let named = gathered.begin(&starts, &sets, &mut rng)?;
+        // What lies far from everything would be worth a singleton to the initial clusterer, and draws those that are there to itself
+        // in the first round: both are done without it.
+        let mut apart = Vec::new();
+        if self.params.outliers && n <= self.params.sample {
+            let known = |at: usize| task.seeds.is_some_and(|seeds| !seeds[at].is_empty());
+            let lonely = lonely(&sample.points, dim, services)?;
+            apart = (0..n).filter(|&at| lonely[at] && !known(at)).collect();
+            apart = if n - apart.len() < k { Vec::new() } else { apart };
+        }
+        let company = sample.keeping(|at| apart.binary_search(&at).is_err());
+        let starts = Starts { sample: &company, ..starts };
+        let host = Once::new(services.host);
         let mut begin = |clusterer: &dyn Clusterer, seed: u64| {
-            let services = Services { seed, ..*services };
+            let services = Services { seed, host: &host, ..*services };
             starts.found_by(clusterer, task, named.clone(), &mut rng, &services)
         };
         let mut beginnings = Vec::new();
@@ -203,9 +233,24 @@ impl Cgm {
                 mean,
                 examples,
             };
-            let mut best: Option<Fit> = None;
-            for singletons in beginnings {
-                let fit = self.fit(&setting, &data, singletons)?;
+            let (mut best, mut begun): (Option<Fit>, Vec<Vec<Group>>) = (None, Vec::new());
+            let count = beginnings.len();
+            for (at, singletons) in beginnings.into_iter().enumerate() {
+                let mixture = setting.start(singletons)?;
+                // Nothing is known of how wide clusters are, so the first assignment is to the nearest.
+                let mut found = data.statistics(&mixture, Assignment::Hard)?;
+                let groups = groups(&found, &sets);
+                if begun.contains(&groups) {
+                    // The same groups under other numbers lead to the same mixture.
+                    continue;
+                }
+                begun.push(groups);
+                data.set_aside(
+                    &mut found,
+                    &mixture,
+                    apart.iter().map(|&at| (at, &sample.points[at * dim..][..dim])),
+                )?;
+                let fit = self.fit(&setting, &data, mixture, found, (at, count))?;
                 if best.as_ref().is_none_or(|best| fit.bound() > best.bound()) {
                     best = Some(fit);
                 }
@@ -215,20 +260,25 @@ impl Cgm {
         })
     }
 
-    /// Rounds of assigning and fitting until the bound rises no more.
-    fn fit(&self, setting: &Setting<'_>, data: &Data<'_>, singletons: Vec<f32>) -> Result<Fit> {
+    /// Rounds of assigning and fitting until the bound rises no more, for one of so many starts.
+    fn fit(
+        &self,
+        setting: &Setting<'_>,
+        data: &Data<'_>,
+        mut mixture: Mixture,
+        mut found: Statistics,
+        (start, starts): (usize, usize),
+    ) -> Result<Fit> {
         let Params { max_iter, tol, .. } = self.params;
-        let mut mixture = setting.start(singletons)?;
-        // Nothing is known of how wide clusters are, so the first assignment is to the nearest.
-        let mut found = data.statistics(&mixture, Assignment::Hard)?;
+        let progress = |done: usize| data.about.services.progress(start * max_iter + done, starts * max_iter);
         let mut trace = vec![setting.fit(&mut mixture, &found)?];
-        if self.params.outliers {
+        if self.params.outliers && max_iter > 1 {
             // The first round had to give a set to every outlier: how wide clusters are is settled without them.
             mixture.prior = None;
         }
         let mut converged = false;
         while trace.len() < max_iter && !converged {
-            data.about.services.progress(trace.len(), max_iter)?;
+            progress(trace.len())?;
             found = data.statistics(&mixture, self.params.assignment)?;
             let (before, bound) = (trace[trace.len() - 1], setting.fit(&mut mixture, &found)?);
             // The second round is the first that counts outliers and posteriors, by another bound than the first.
@@ -241,7 +291,7 @@ impl Cgm {
             converged = comparable && bound - before <= tol * setting.examples;
             trace.push(bound);
         }
-        data.about.services.progress(max_iter, max_iter)?;
+        progress(max_iter)?;
         Ok(Fit { mixture, found, trace, converged })
     }
 
@@ -331,7 +381,8 @@ impl Cgm {
         if n <= dim && self.params.covariance == Kind::Tied {
             let part = fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(fit.found.total()));
             let text = format!(
-                "{n} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %",
+                "{n} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %; \
+                 fewer dimensions, or `covariance = \"diagonal\"`, would be faster",
                 100.0 * part
             );
             services.log(Level::Warn, text);

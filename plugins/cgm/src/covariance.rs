@@ -16,7 +16,8 @@
 //! IEEE Transactions on Signal Processing 58, 2010, doi:10.1109/TSP.2010.2053029, equation 23. It is near 1 for p ≫ n and
 //! vanishes with n.
 
-use compflow_kernels::cholesky::inverse_factor;
+use compflow_kernels::cholesky::{gram, inverse_factor};
+use compflow_kernels::pairs::dot;
 use serde::{Deserialize, Serialize};
 
 use crate::params::{Kind, Shrinkage};
@@ -78,10 +79,13 @@ impl Prior {
             let sphere = if at % (dim + 1) == 0 { self.strength * self.variance } else { 0.0 };
             *value = (*value + sphere) / (n + self.strength);
         }
+        if self.kind != Kind::Tied {
+            return Covariance::diagonal(sigma.iter().step_by(dim + 1).map(|variance| variance.sqrt().recip()));
+        }
         let factor = inverse_factor(&sigma, dim).unwrap_or_else(|| {
             // Only rounding gets here: the sphere of the same size.
             let size = (trace(&sigma, dim) / dim as f64).max(f64::MIN_POSITIVE.sqrt());
-            (0..dim * dim).map(|at| if at % (dim + 1) == 0 { size.sqrt().recip() } else { 0.0 }).collect()
+            diagonal((0..dim).map(|_| size.sqrt().recip()))
         });
         Covariance::new(factor, dim)
     }
@@ -105,20 +109,19 @@ impl Prior {
 
 impl Covariance {
     fn new(factor: Vec<f64>, dim: usize) -> Self {
-        let mut precision = vec![0.0; dim * dim];
-        for row in factor.chunks_exact(dim) {
-            for (i, &a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-                let out = &mut precision[i * dim..][..dim];
-                out.iter_mut().zip(row).for_each(|(out, b)| *out += a * b);
-            }
-        }
-        let log_det = -2.0 * factor.iter().step_by(dim + 1).map(|pivot| libm::log(*pivot)).sum::<f64>();
-        Self { factor, precision, log_det }
+        let precision = gram(&factor, dim);
+        Self { log_det: log_det(&factor, dim), factor, precision }
+    }
+
+    /// Of the inverse standard deviations of all dimensions, which vary on their own: no work of p³.
+    fn diagonal(inverse: impl ExactSizeIterator<Item = f64> + Clone) -> Self {
+        let (dim, factor) = (inverse.len(), diagonal(inverse.clone()));
+        Self { log_det: log_det(&factor, dim), factor, precision: diagonal(inverse.map(|value| value * value)) }
     }
 
     /// The unit sphere.
     pub(crate) fn sphere(dim: usize) -> Self {
-        Self::new((0..dim * dim).map(|at| f64::from(u8::from(at % (dim + 1) == 0))).collect(), dim)
+        Self::diagonal((0..dim).map(|_| 1.0))
     }
 
     /// κΣ with κ such that all data, whose scatter this is, are as wide: tr (κΣ)⁻¹T = n p. At least Σ.
@@ -143,8 +146,17 @@ impl Covariance {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+/// A matrix with these numbers on its diagonal, and no others.
+fn diagonal(values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
+    let dim = values.len();
+    let mut matrix = vec![0.0; dim * dim];
+    matrix.iter_mut().step_by(dim + 1).zip(values).for_each(|(place, value)| *place = value);
+    matrix
+}
+
+/// log|Σ| by the diagonal of its factor.
+fn log_det(factor: &[f64], dim: usize) -> f64 {
+    -2.0 * factor.iter().step_by(dim + 1).map(|pivot| libm::log(*pivot)).sum::<f64>()
 }
 
 pub(crate) fn trace(matrix: &[f64], dim: usize) -> f64 {

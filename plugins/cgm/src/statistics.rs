@@ -23,6 +23,8 @@ use crate::params::Assignment;
 const CHUNK: usize = 512;
 /// Densities that are computed together, about.
 const DENSITIES: usize = 1 << 18;
+/// What of a count is left by rounding only.
+const RESIDUE: f64 = 1e-9;
 /// What is e⁻⁴⁰ times as likely as the likeliest adds nothing to any sum here.
 const NOTHING: f64 = -40.0;
 
@@ -157,6 +159,34 @@ impl Data<'_> {
             total.add(&Statistics { counts, sums, ..Statistics::zero(0, self.about.dim) });
         }
         Ok(total)
+    }
+
+    /// Makes outliers of some examples, by their numbers, that were given to the nearest sets.
+    pub(crate) fn set_aside<'p>(
+        &self,
+        found: &mut Statistics,
+        mixture: &Mixture,
+        points: impl Iterator<Item = (usize, &'p [f32])>,
+    ) -> Result<()> {
+        let judge = Judge::new(mixture, Assignment::Hard, self.about.dim)?;
+        let before = found.counts.clone();
+        for (at, point) in points {
+            let one = self.about.statistics(&judge, at, point)?;
+            let one = Statistics::from_partial(one, found.counts.len(), point.len());
+            found.counts.iter_mut().zip(&one.counts).for_each(|(count, own)| *count -= own);
+            found.sums.iter_mut().zip(&one.sums).for_each(|(sum, own)| *sum -= own);
+            let point: Vec<f64> = point.iter().map(|&value| f64::from(value)).collect();
+            found.add_outlier(&point, self.about.told.weight(at), 0.0);
+        }
+        // Rounding is no example.
+        let sums = found.sums.chunks_exact_mut(self.about.dim);
+        for ((count, sum), before) in found.counts.iter_mut().zip(sums).zip(before) {
+            if *count < RESIDUE * before {
+                *count = 0.0;
+                sum.fill(0.0);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::params::{Init, Optimizer, Params, Start};
 use crate::pass::{ASSIGN, COUNT, Pass, partial_numbers};
 use crate::restarts::{Method, ROUNDING, Run, Search, State, WINDOW};
+use compflow_kernels::lonely;
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::{Look, Source};
 use compflow_kernels::starts::Starts;
@@ -231,6 +232,9 @@ impl Ckm {
         if best.diverged > 0 {
             let text =
                 format!("{} diverging steps of the restart that won were taken back and shortened", best.diverged);
+            services.log(Level::Warn, text);
+        }
+        if let Some(text) = lonely::warning(&sample.points, dim) {
             services.log(Level::Warn, text);
         }
         self.clustering(&search, &best, services)

@@ -56,6 +56,31 @@ fn with_spheres_no_residuals_equal_weights_and_hard_assignments_it_is_ckm() {
 }
 
 #[test]
+fn outliers_take_no_singletons_however_far_they_lie() {
+    let folder = Folder::new();
+    folder.write(
+        "p.toml",
+        "name = \"p\"\nseed = 1\ndegree = 2\n\n[composer]\nuse = \"sum\"\n\n\
+         [[data]]\nname = \"d\"\nloader = \"disturbed\"\n\
+         params = { of = { use = \"synthetic\", params = { composer = { use = \"sum\" }, k = 5, dim = 16, n = 300, noise = 0.4, \
+         trials = 2, seed = 1 } }, seed = 1, outliers = 0.1, spread = 100 }\n\
+         columns = { embedding = \"embedding\", truth = \"labels\", trial = \"trial\", id = \"id\" }\n\n\
+         [[clusterer]]\nuse = \"cgm\"\nparams = { k = 5, outliers = true }\n[[evaluator]]\nuse = \"cri\"\n",
+    );
+    for spread in ["3", "10", "100"] {
+        let set = format!("data.d.spread={spread}");
+        folder.run(&["run", "p.toml", "--out", "out", "--set", &set], 0);
+        let summary = folder.read_parquet("out/summary.parquet");
+        let row = texts(&summary, "metric").iter().position(|metric| *metric == "acri").unwrap();
+        let mean = summary.column_by_name("mean").unwrap().as_primitive::<Float64Type>().value(row);
+        assert!(mean > 0.95, "{mean} where outliers lie {spread} times as far");
+    }
+    // Who is not told of outliers says what became of them.
+    let (_, said) = folder.run(&["run", "p.toml", "--out", "out", "--set", "clusterer.cgm.outliers=false"], 0);
+    assert_eq!(said.matches("of all squared distances from the mean").count(), 2, "once in every trial: {said}");
+}
+
+#[test]
 fn rare_unions_do_not_make_a_singleton_the_union_of_others() {
     let folder = Folder::new();
     let data = repository().join("data/speech");
