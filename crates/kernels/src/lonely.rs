@@ -2,7 +2,7 @@
 //!
 //! Far from everything else, a single example is worth a centre of its own to whoever sums up squared distances, and a few of them take all
 //! centres away. Where there may be outliers, those that look for centres are better not shown them. An example is lonely if its third
-//! nearest neighbour is more than three times as far as that of the median example: the third, so that two of them do not vouch for each other.
+//! nearest neighbour is more than three times as far as that of the median example: the third, so that two of them do not vouch for each other. Equal examples are one neighbour, however often they occur and whatever they weigh.
 //! Cost: n·m·p, with at most 2048 neighbours m to choose from.
 
 use compflow_api::{Result, Services};
@@ -20,11 +20,11 @@ const FEW: usize = 20;
 /// Rows between two looks at whether the work is still wanted.
 const ROWS: usize = 256;
 
-/// For every point, row-major, whether it is lonely.
+/// For every point, row-major, whether it is lonely. The median is one by weight.
 ///
 /// # Errors
 /// If the work is no longer wanted.
-pub fn lonely(points: &[f32], dim: usize, services: &Services<'_>) -> Result<Vec<bool>> {
+pub fn lonely(points: &[f32], weights: Option<&[f32]>, dim: usize, services: &Services<'_>) -> Result<Vec<bool>> {
     let n = points.len() / dim;
     if n <= NEIGHBOUR {
         return Ok(vec![false; n]);
@@ -38,15 +38,22 @@ pub fn lonely(points: &[f32], dim: usize, services: &Services<'_>) -> Result<Vec
             services.check_cancelled()?;
         }
         axes.similarities(point, false, &mut similarities, m);
-        // Nobody is a neighbour of his own.
-        if at.is_multiple_of(every) {
-            similarities[at / every] = f32::NEG_INFINITY;
-        }
+        // Nobody is a neighbour of his own, and who is equal tells nothing.
+        let equals = similarities.iter_mut().filter(|similarity| **similarity == 0.0);
+        equals.for_each(|similarity| *similarity = f32::NEG_INFINITY);
         let (_, nearest, _) = similarities.select_nth_unstable_by(NEIGHBOUR.min(m) - 1, |a, b| b.total_cmp(a));
         found.push(-*nearest);
     }
-    let mut sorted = found.clone();
-    let (_, &mut median, _) = sorted.select_nth_unstable_by(n / 2, f32::total_cmp);
+    let weight = |at: usize| weights.map_or(1.0, |weights| f64::from(weights[at]));
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| found[a].total_cmp(&found[b]));
+    let half = 0.5 * order.iter().map(|&at| weight(at)).sum::<f64>();
+    let mut below = 0.0;
+    let median = order.into_iter().find(|&at| {
+        below += weight(at);
+        below >= half
+    });
+    let median = median.map_or(f32::INFINITY, |at| found[at]);
     Ok(found.iter().map(|&distance| distance > FAR * median).collect())
 }
 
@@ -77,7 +84,7 @@ mod tests {
         for n in [50, 5000] {
             let mut points = examples::uniform(n, 4, 1);
             points.extend([9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 8.0, -30.0, 0.0, 0.0, 0.0]);
-            let found = lonely(&points, 4, &Services::none()).unwrap();
+            let found = lonely(&points, None, 4, &Services::none()).unwrap();
             assert!(found[n..].iter().all(|lonely| *lonely), "{n}: {:?}", &found[n..]);
             let others = found[..n].iter().filter(|lonely| **lonely).count();
             assert!(others * 50 <= n, "{others} of {n}");
@@ -99,7 +106,10 @@ mod tests {
         for points in
             [vec![1.0, 2.0, 900.0], vec![5.0; 40], (0..12).flat_map(|at| [(at / 4) as f32 * 100.0; 1]).collect()]
         {
-            assert!(lonely(&points, 1, &Services::none()).unwrap().iter().all(|lonely| !lonely), "{points:?}");
+            assert!(
+                lonely(&points, None, 1, &Services::none()).unwrap().iter().all(|lonely| !lonely),
+                "{points:?}"
+            );
         }
     }
 }

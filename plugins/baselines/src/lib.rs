@@ -10,7 +10,8 @@
 //! | `oracle` | the true sets, each called a singleton |
 //! | `told` | the nearest true mean, without the example itself: what knowing all other labels is worth |
 //!
-//! Each has a file of its own; what several use stands beside them: `similarities` (of all pairs), `tiles` (examples in
+//! Each has a file of its own, which opens with a table from its paper's symbols to the names there and says where the method is weak. What several
+//! use stands beside them: `similarities` (of all pairs), `tiles` (examples in
 //! f64, several at a time), `gaussians`, `moments` and `bayes` (the steps of mixtures), `means`, `soft` (from
 //! memberships to sets), `truth` (the true sets). What other plugins use as well is in the crate `compflow-kernels`.
 //!

@@ -194,10 +194,10 @@ impl Cgm {
         // in the first round: both are done without it.
         let mut apart = Vec::new();
         if self.params.outliers && n <= self.params.sample {
-            let known = |at: usize| task.seeds.is_some_and(|seeds| !seeds[at].is_empty());
-            let lonely = lonely(&sample.points, dim, services)?;
-            apart = (0..n).filter(|&at| lonely[at] && !known(at)).collect();
-            apart = if n - apart.len() < k { Vec::new() } else { apart };
+            let known = |at: usize| task.seeds.is_some_and(|seeds| !seeds[sample.numbers[at]].is_empty());
+            let lonely = lonely(&sample.points, sample.weights.as_deref(), dim, services)?;
+            apart = (0..lonely.len()).filter(|&at| lonely[at] && !known(at)).collect();
+            apart = if lonely.len() - apart.len() < k { Vec::new() } else { apart };
         }
         let company = sample.keeping(|at| apart.binary_search(&at).is_err());
         let starts = Starts { sample: &company, ..starts };
@@ -248,7 +248,7 @@ impl Cgm {
                 data.set_aside(
                     &mut found,
                     &mixture,
-                    apart.iter().map(|&at| (at, &sample.points[at * dim..][..dim])),
+                    apart.iter().map(|&at| (sample.numbers[at], &sample.points[at * dim..][..dim])),
                 )?;
                 let fit = self.fit(&setting, &data, mixture, found, (at, count))?;
                 if best.as_ref().is_none_or(|best| fit.bound() > best.bound()) {

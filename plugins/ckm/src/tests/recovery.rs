@@ -29,6 +29,66 @@ fn planted_compositions_are_recovered() {
     }
 }
 
+/// Overlapping k-means, Cleuziou 2008: every example takes the set of prototypes whose mean is nearest, and a prototype moves to where
+/// Σ‖x - mean of its set‖² is least while the others stay. Where neither does anything any more, `ckm` with `mean` must be, too.
+#[test]
+fn with_the_mean_it_is_overlapping_k_means() {
+    for seed in 0..4 {
+        let (k, degree, dim) = (4, 3, 6);
+        let planted = plant(Plain::Mean, k, degree, dim, 12, 0.3, seed);
+        let found = planted.cluster(params(k), &Services { seed, ..Services::none() }).unwrap();
+        let mut prototypes: Vec<Vec<f64>> = found
+            .singletons
+            .vectors
+            .chunks_exact(dim)
+            .map(|row| row.iter().map(|&v| f64::from(v)).collect())
+            .collect();
+        let mean_of = |prototypes: &[Vec<f64>], set: &[u32], axis: usize| {
+            set.iter().map(|&member| prototypes[member as usize][axis]).sum::<f64>() / set.len() as f64
+        };
+        let squared = |prototypes: &[Vec<f64>], row: &[f32], set: &[u32]| -> f64 {
+            (0..dim).map(|axis| (f64::from(row[axis]) - mean_of(prototypes, set, axis)).powi(2)).sum()
+        };
+        let rows: Vec<&[f32]> = planted.values.chunks_exact(dim).collect();
+        for (row, set) in rows.iter().zip(found.assignments.iter()) {
+            let least = Sets::all_up_to(k, degree)
+                .iter()
+                .map(|set| squared(&prototypes, row, set))
+                .fold(f64::MAX, f64::min);
+            assert!(squared(&prototypes, row, set) <= least + 1e-4);
+        }
+        // A prototype's place is the mean of what it would have to be for each of its examples, by 1/|set|².
+        for _ in 0..2000 {
+            for moved in 0..k {
+                for axis in 0..dim {
+                    let (mut sum, mut total) = (0.0, 0.0);
+                    for (row, set) in
+                        rows.iter().zip(found.assignments.iter()).filter(|(_, set)| set.contains(&(moved as u32)))
+                    {
+                        let size = set.len() as f64;
+                        let others = size * mean_of(&prototypes, set, axis) - prototypes[moved][axis];
+                        sum += (size * f64::from(row[axis]) - others) / (size * size);
+                        total += 1.0 / (size * size);
+                    }
+                    prototypes[moved][axis] = sum / total;
+                }
+            }
+        }
+        for (prototype, vector) in prototypes.iter().zip(found.singletons.vectors.chunks_exact(dim)) {
+            for (a, &b) in prototype.iter().zip(vector) {
+                assert!((a - f64::from(b)).abs() < 1e-2, "{seed}: {a} {b}");
+            }
+        }
+        let least: f64 =
+            rows.iter().zip(found.assignments.iter()).map(|(row, set)| squared(&prototypes, row, set)).sum();
+        assert!(
+            (found.diagnostics.objective / least - 1.0).abs() < 1e-5,
+            "{} {least}",
+            found.diagnostics.objective
+        );
+    }
+}
+
 #[test]
 fn planted_compositions_are_recovered_by_direction() {
     let planted = plant(Plain::bilinear(10, 2), 4, 2, 10, 15, 0.05, 3);
