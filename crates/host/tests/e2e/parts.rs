@@ -446,16 +446,17 @@ fn the_scripts_for_slurm_run_everything() {
     let folder = Folder::new();
     folder.write("pipeline.toml", &TUNED.replace("6, 99", "6"));
     folder.run(&["run", "pipeline.toml", "--out", "single"], 0);
-    let slurm = ["slurm", "pipeline.toml", "--out", "parts", "--time", "2:00:00", "--mem", "2GB"];
+    let slurm = ["slurm", "pipeline.toml", "--out", "parts", "--time", "2:00:00", "--mem", "2G"];
     let more = ["--partition", "lab", "--cells-per-job", "2", "--at-once", "3", "--sbatch=--account=it"];
     let (stdout, stderr) = folder.run(&[&slurm[..], &more].concat(), 0);
     assert!(stdout.ends_with("parts/slurm/submit.sh\n"), "{stdout}");
     assert!(stderr.contains("phase tune: 9 cells, in 5 jobs of at most 2 cells; no cell is kept"), "{stderr}");
     let text = std::fs::read_to_string(folder.path("parts/slurm/tune.sbatch")).unwrap();
-    for option in ["--array=1-5%3", "--time=2:00:00", "--mem=1953125K", "--partition=lab", "--account=it"] {
+    for option in ["--array=1-5%3", "--time=2:00:00", "--mem=2G", "--partition=lab", "--account=it"] {
         assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
     }
     assert!(text.contains(&executable().display().to_string()), "{text}");
+    assert!(text.contains(&format!(" --memory {} ", 3_u64 << 29)), "three quarters are for cells: {text}");
     assert_eq!(run_array(&folder, "parts/slurm/tune.sbatch"), 5);
     assert_eq!(run_array(&folder, "parts/slurm/test.sbatch"), 3);
     let mut assembly = std::process::Command::new("bash");
@@ -474,6 +475,15 @@ fn the_scripts_for_slurm_run_everything() {
         stderr.contains("phase tune: 9 cells, in 3 jobs"),
         "an array of 4 numbers its tasks from 1 to 3: {stderr}"
     );
+    let slurm =
+        ["slurm", "pipeline.toml", "--out", "new", "--set", "name=東京", "--mem", "4096", "--time", "UNLIMITED"];
+    folder.run(&slurm, 0);
+    let text = std::fs::read_to_string(folder.path("new/slurm/tune.sbatch")).unwrap();
+    for option in ["--job-name=new-tune", "--mem=4096M", "--time=UNLIMITED"] {
+        assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
+    }
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--partition="], 2);
+    assert!(stderr.contains("expected a name"), "{stderr}");
     let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--time", "soon"], 2);
     assert!(stderr.contains("expected a time as sbatch takes it"), "{stderr}");
 }
@@ -505,6 +515,7 @@ fn scripts_for_slurm_ask_for_what_was_meant_whatever_it_is_called() {
         ["--partition", "a\nb"],
         ["--sbatch", "--comment=a\nb"],
         ["--sbatch", "account=lab"],
+        ["--sbatch", "-"],
         ["--out", "a\nb"],
         ["--out", "a\\b"],
     ] {
@@ -551,6 +562,7 @@ fn a_point_of_a_grid_that_fails_does_not_keep_slurm_from_testing() {
     assert!(!stderr.contains("phase tune") && stderr.contains("phase test: 6 cells"), "{stderr}");
     let submit = std::fs::read_to_string(folder.path("out/slurm/submit.sh")).unwrap();
     assert!(!submit.contains("tune"), "{submit}");
+    assert!(!folder.path("out/slurm/tune.sbatch").exists(), "there is nothing to tune any more");
     run_array(&folder, "out/slurm/test.sbatch");
     // A score that is not there yet is work for those who tune.
     folder.write("pipeline.toml", &TUNED.replace("use = \"cri\"", "use = \"cri\"\n[[evaluator]]\nuse = \"ari\""));
