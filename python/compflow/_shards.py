@@ -72,9 +72,9 @@ def files_of(paths) -> list[str]:
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files = []
     for path in map(os.fspath, named):
-        found = [path] if os.path.exists(path) or not glob.has_magic(path) else sorted(glob.glob(path))
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
         if not found:
-            raise FileNotFoundError(f"no file matches {path}")
+            raise FileNotFoundError(f"no file matches {path}" if glob.has_magic(path) else f"there is no file {path}")
         files += [str(Path(file).resolve()) for file in found]
     if not files:
         raise ValueError("there are no files")

@@ -1,6 +1,8 @@
-"""What `.ci/dask` runs: models and labels of any number of Dask workers, one of them killed, equal those of one process."""
+"""What `.ci/dask` runs: models and labels of any number of Dask workers, one of them killed, equal those of one process, in whatever order
+shards are summed up."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -74,6 +76,15 @@ class Cluster:
             os.kill(pids[busy[0]], signal.SIGCONT)
         return set()
 
+    def shuffled(self, function, items: list, draw: random.Random, ended: list[int]) -> list:
+        """As `client.map`, but items are submitted and done in an order that is drawn; `ended` is told which one it was."""
+        futures = {}
+        for at in draw.sample(range(len(items)), len(items)):
+            future = self.client.submit(function, items[at], pure=False, priority=draw.random())
+            future.add_done_callback(lambda _, at=at: ended.append(at))
+            futures[at] = future
+        return [futures[at] for at in range(len(items))]
+
     def story(self, tasks: set[str]) -> dict[str, list[tuple[str, str]]]:
         """From which state to which the scheduler has taken tasks."""
 
@@ -113,14 +124,16 @@ def main(folder: Path) -> None:
         model = made().fit_shards(files)
         alone = time.perf_counter() - start
         expected = found(model, files, folder / "alone", None)
+        draw = random.Random(7)
         for workers in (1, 2, 3):
             cluster = Cluster(folder, workers)
-            passes, held = 0, set()
+            passes, held, orders = 0, set(), []
 
             def mapped(function, items):
                 nonlocal passes, held
                 passes += 1
-                futures = cluster.client.map(function, items, pure=False)
+                orders.append([])
+                futures = cluster.shuffled(function, items, draw, orders[-1])
                 if workers == 3 and passes >= 3 and not held:
                     # While the pass is under way: what the worker has in hand is done by those that are left.
                     held = cluster.kill_a_worker_that_has_a_task()
@@ -134,6 +147,9 @@ def main(folder: Path) -> None:
             log = cluster.close()
             print(f"{estimator.__name__}, {workers} workers: {passes} passes, {seconds:.1f} s ({alone:.1f} s without Dask)")
             assert equal, f"{workers} workers find something else"
+            other = sum(order != sorted(order) for order in orders)
+            print(f"in {other} of {len(orders)} passes shards ended in another order than theirs")
+            assert other > len(orders) / 2, orders
             if workers == 3:
                 assert "Remove worker" in log, "the scheduler did not notice that a worker was killed:\n" + log
                 assert held, "no worker was killed while it had a task"

@@ -86,6 +86,7 @@ def test_texts_are_read_too(tmp_path):
     labels = model().fit_shards(tmp_path / "wide.csv", column="d*").assign_shards(tmp_path / "wide.csv", tmp_path / "labels")
     assert parquet.read_table(labels).num_rows == 300
     assert model().fit_shards(tmp_path / "wide.csv", column="d*", seeds="who", split=";").names_ == ["a", "b", "c"]
+    (tmp_path / "wide.txt").touch()
     with pytest.raises(ValueError, match="expected a .parquet, .*csv"):
         model().fit_shards(tmp_path / "wide.txt")
     with pytest.raises(ValueError, match="wide.csv and lines.jsonl are files of different kinds"):
@@ -160,6 +161,8 @@ def test_what_goes_wrong_is_said(files, fitted, tmp_path):
         compflow.AC(3).fit_shards(files)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         model().fit_shards(str(tmp_path / "*.parquet"))
+    with pytest.raises(FileNotFoundError, match="there is no file .*gone.parquet"):
+        model().fit_shards([*files, tmp_path / "gone.parquet"])
     with pytest.raises(ValueError, match="no column `vector`"):
         model().fit_shards(files, column="vector")
     with pytest.raises(ValueError, match="no column `heavy`"):
@@ -214,6 +217,35 @@ def test_what_goes_wrong_is_said(files, fitted, tmp_path):
     parquet.write_table(pyarrow.table({"embedding": lists}), narrow)
     with pytest.raises(ValueError, match="3 features"):
         fitted.assign_shards(narrow, tmp_path / "out")
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_what_is_wrong_with_a_file_is_said_once_wherever_one_is(files, near, tmp_path, monkeypatch):
+    copies = [tmp_path / file.name for file in files]
+    for file, copy in zip(files, copies):
+        copy.write_bytes(file.read_bytes())
+    table = parquet.read_table(copies[1])
+    values = table["embedding"].combine_chunks().flatten().to_numpy().copy()
+    values[7 * DIM] = np.nan
+    lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(values), DIM)
+    parquet.write_table(pyarrow.table({"embedding": lists}), copies[1])
+    if near:
+        monkeypatch.chdir(tmp_path)
+    # One shard, of three files: the one that is meant is named, and the others are not.
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(copies[1]))}, rows 0 to 69999: ") as raised:
+        model().fit_shards([file.name for file in copies] if near else copies, shards=1)
+    said = str(raised.value)
+    assert said.count("part-1.parquet") == 1 and "part-0" not in said and "part-2" not in said, said
+
+    def changing(function, items):
+        copies[2].write_bytes(files[0].read_bytes())
+        return map(function, items)
+
+    copies[1].write_bytes(files[1].read_bytes())
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(copies[2]))} has changed since the first pass: ") as raised:
+        model().fit_shards(copies, map=changing, shards=1)
+    said = str(raised.value)
+    assert "part-0" not in said and "part-1" not in said, said
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(files, tmp_path):

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -118,6 +118,19 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     a_file(file.metadata()?)?;
     Ok(file)
+}
+
+/// The last bytes of a file, at most so many.
+///
+/// # Errors
+/// If it cannot be read, or is no file.
+pub(crate) fn read_end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_file(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The content of a file of at most so many bytes.

@@ -15,7 +15,7 @@ use super::folder::CELLS;
 use super::outcome::Outcome;
 use super::stability::Measured;
 use crate::cancel::Cancel;
-use crate::files::{display, read_file, write_file};
+use crate::files::{display, read_end, read_file, write_file};
 use crate::observer::Observer;
 
 /// A kind of files.
@@ -66,6 +66,9 @@ const STABILITY: Sort = Sort { ending: "stability", header: "compflow stability 
 /// A [`Failure`].
 const FAILURE: Sort = Sort { ending: "failed", header: "compflow failure ", version: "2\n" };
 
+/// How many bytes at the end of a cell have all of its scores, as a rule.
+const END: u64 = 1 << 14;
+
 /// What a file in the folder is.
 #[derive(Debug, PartialEq, Eq)]
 enum Content<'b> {
@@ -99,6 +102,7 @@ pub(crate) struct Looked {
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) kept: HashSet<String>,
+    pub(super) measured: HashSet<String>,
     pub(super) failed: HashSet<String>,
 }
 
@@ -146,6 +150,22 @@ impl Cache {
         self.path(key, CELL).is_some_and(|path| path.exists())
     }
 
+    /// Whether a kept cell has these scores. They stand at its end, so that of many examples next to nothing is read.
+    pub(super) fn has_scores(&self, key: &str, scores: &[String]) -> bool {
+        let Some(end) = self.path(key, CELL).and_then(|path| read_end(&path, END).ok()) else { return false };
+        // With its length in front, no key is taken for the beginning of another.
+        let is_in = |score: &String| {
+            let written = postcard::to_stdvec(score).unwrap_or_default();
+            end.windows(written.len().max(1)).rev().any(|bytes| bytes == written)
+        };
+        if scores.iter().all(is_in) {
+            return true;
+        }
+        // So many scores that they do not end there.
+        let is_all = (end.len() as u64) < END;
+        !is_all && self.load(key).is_some_and(|outcome| scores.iter().all(|key| outcome.scores.contains_key(key)))
+    }
+
     /// A kept cell; one that is damaged counts as missing, and the observer is told.
     pub(crate) fn load(&self, key: &str) -> Option<Outcome> {
         self.read(key, CELL)
@@ -183,7 +203,7 @@ impl Cache {
         let _ = self.path(key, FAILURE).map(std::fs::remove_file);
     }
 
-    /// The keys of all that is kept, or failed, without reading any of it: two sets.
+    /// The keys of all that is kept, measured, or failed, without reading any of it.
     pub(super) fn listing(&self) -> Listing {
         let mut listing = Listing::default();
         for entry in self.entries() {
@@ -191,6 +211,8 @@ impl Cache {
             let Some((key, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
             if ending == CELL.ending {
                 listing.kept.insert(key.to_owned());
+            } else if ending == STABILITY.ending {
+                listing.measured.insert(key.to_owned());
             } else if ending == FAILURE.ending {
                 listing.failed.insert(key.to_owned());
             }
@@ -320,7 +342,7 @@ mod tests {
             warnings: vec!["careful".to_owned()],
             scores: BTreeMap::from([("k".to_owned(), vec![("cri".to_owned(), 0.75)])]),
         };
-        assert!(cache.load("a").is_none());
+        assert!(cache.load("a").is_none() && !cache.has_scores("a", &[]));
         cache.store("a", &outcome).unwrap();
         let back = cache.load("a").unwrap();
         assert_eq!(back.clustering.assignments, outcome.clustering.assignments);
@@ -352,6 +374,22 @@ mod tests {
         assert!(cache.load("a").is_none());
         std::fs::write(&path, &bytes[..20]).unwrap();
         assert!(cache.load("a").is_none());
+    }
+
+    #[test]
+    fn scores_are_found_without_reading_what_is_before_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path(), &observer()).unwrap();
+        let key = |number: usize| format!("evaluator {number:03} of these truths");
+        for (examples, count) in [(3, 2), (90_000, 2), (3, 900)] {
+            let scores = (0..count).map(|number| (key(number), vec![("cri".to_owned(), 0.75)])).collect();
+            let clustering = Clustering::from_labels(&vec![0; examples]);
+            cache.store("a", &Outcome { clustering, scores, ..Outcome::default() }).unwrap();
+            assert!(cache.has_scores("a", &[key(0), key(1)]), "{examples} {count}");
+            assert!(!cache.has_scores("a", &[key(0), key(999)]), "{examples} {count}");
+            // The beginning of a key is another key.
+            assert!(!cache.has_scores("a", &["evaluator 000".to_owned()]), "{examples} {count}");
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::folder::PARTS;
+use super::outcome::{Outcome, score_key};
 use super::part::Phase;
+use super::stability;
 use crate::files::{hash_parts, sealed, write_file};
 use crate::pipeline;
 use crate::plan::Plan;
@@ -31,6 +33,12 @@ pub(super) struct Manifest {
     /// For every cell the keys that it may be kept under, one for each value that can be selected; the first stands for the
     /// cell itself. None if tuning has not chosen yet.
     pub(super) cells: Vec<Vec<String>>,
+    /// For every cell that selects, under what is kept how good each of these values is.
+    #[serde(default)]
+    pub(super) measured: Vec<Vec<String>>,
+    /// For every cell that settles grids, under what it has its scores: without these it has not ended.
+    #[serde(default)]
+    pub(super) scored: Vec<Vec<String>>,
 }
 
 /// What tells plans from one another that share a folder: pipeline, components and data.
@@ -38,7 +46,8 @@ pub(crate) fn fingerprint(plan: &Plan) -> String {
     let pipeline = pipeline::key(&plan.resolved, &plan.only);
     let composer = plan.setting.composer.iter().map(|composer| &composer.recipe);
     let clusterers = plan.clusterers.iter().flat_map(|planned| planned.setups()).map(|setup| &setup.recipe);
-    let recipes = composer.chain(clusterers).map(|recipe| recipe.key.as_str());
+    let evaluators = plan.setting.evaluators.iter().map(|evaluator| &evaluator.shared.recipe);
+    let recipes = composer.chain(clusterers).chain(evaluators).map(|recipe| recipe.key.as_str());
     let data = plan.data.iter().map(|data| data.dataset.content.as_str());
     let parts = [env!("CARGO_PKG_VERSION"), &pipeline].into_iter().chain(recipes).chain(data);
     hash_parts(parts.map(str::as_bytes))[..16].to_owned()
@@ -51,9 +60,19 @@ impl Manifest {
             Phase::Tune => tuning_cells(plan),
             Phase::Test => test_cells(plan, chosen.unwrap_or(&assume_first(plan))),
         };
-        let keys = |cell: &Cell| {
+        let options = |cell: &Cell| {
             let options = if cell.settled && chosen.is_none() { 0 } else { cell.variant(plan).options.len() };
-            (0..options).map(|option| Cell { option, ..*cell }.key(plan)).collect()
+            let cell = *cell;
+            (0..options).map(move |option| Cell { option, ..cell })
+        };
+        let keys = |cell: &Cell| options(cell).map(|cell| cell.key(plan)).collect();
+        let measured = |cell: &Cell| match options(cell).len() {
+            0 | 1 => Vec::new(),
+            _ => options(cell).map(|cell| stability::key(plan, cell)).collect(),
+        };
+        let scored = |cell: &Cell| {
+            let (nothing, trial) = (Outcome::default(), cell.trial(plan));
+            nothing.unscored(&plan.setting, trial).map(|evaluator| score_key(evaluator, trial)).collect()
         };
         let libraries = plan.factory.registry.libraries.iter().filter_map(|file| match &file.state {
             State::Known(_) => Some((trust::stem(&file.path)?.to_owned(), file.hash().ok()?.to_owned())),
@@ -66,6 +85,8 @@ impl Manifest {
             compflow: env!("CARGO_PKG_VERSION").to_owned(),
             libraries: libraries.collect(),
             data: data.collect(),
+            measured: cells.iter().map(measured).collect(),
+            scored: if phase == Phase::Tune { cells.iter().map(scored).collect() } else { Vec::new() },
             cells: cells.iter().map(keys).collect(),
         }
     }

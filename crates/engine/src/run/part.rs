@@ -19,7 +19,7 @@ use super::heartbeat::Heart;
 use super::isolate::{Isolation, Workers};
 use super::manifest::{CELLS, Manifest, fingerprint, path};
 use super::memory::Sampler;
-use super::recall::recall_ended;
+use super::recall::{is_kept, recall_ended};
 use super::row::Row;
 use super::tuning::{announce, settle};
 use crate::cancel::Cancel;
@@ -225,15 +225,25 @@ impl Plan {
             }
             None | Some(Phase::Test) => {}
         }
-        let (cells, mut rows) = (tuning.len(), Vec::new());
+        let (cells, mut rows, mut unscored) = (tuning.len(), Vec::new(), 0);
         for cell in tuning {
-            rows.extend(recall_ended(self, cache, cell, options.strict));
+            match recall_ended(self, cache, cell, options.strict) {
+                Some(row) => rows.push(row),
+                None => unscored += usize::from(is_kept(self, cache, cell)),
+            }
         }
-        match (cells - rows.len(), options.phase) {
-            (0, _) => Ok(Some(settle(self, &rows))),
-            (missing, Some(Phase::Test)) => Err(Error::request(format!(
-                "tuning has not ended: {missing} of {cells} cells are missing; run all parts with --phase tune first"
-            ))),
+        let left = match (cells - rows.len() - unscored, unscored) {
+            (0, 0) => return Ok(Some(settle(self, &rows))),
+            (missing, 0) => format!("{missing} of {cells} cells are missing"),
+            (0, unscored) => format!("{unscored} of {cells} cells are not scored yet"),
+            (missing, unscored) => {
+                format!("{missing} of {cells} cells are missing, and {unscored} are not scored yet")
+            }
+        };
+        match options.phase {
+            Some(Phase::Test) => {
+                Err(Error::request(format!("tuning has not ended: {left}; run all parts with --phase tune first")))
+            }
             _ => Ok(None),
         }
     }

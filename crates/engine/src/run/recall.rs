@@ -31,6 +31,11 @@ pub(super) fn recall_ended(plan: &Plan, cache: &Cache, cell: Cell, strict: bool)
     })
 }
 
+/// Whether a cell was computed, whatever scores it has.
+pub(super) fn is_kept(plan: &Plan, cache: &Cache, cell: Cell) -> bool {
+    kept(plan, cache, cell).is_some_and(|(cell, _)| cache.has(&cell.key(plan)))
+}
+
 /// What a cell goes by whatever is selected for it.
 pub(super) fn identity(plan: &Plan, cell: Cell) -> String {
     Cell { option: 0, ..cell }.key(plan)

@@ -1,4 +1,5 @@
-//! How far the parts of a run are, from the results folder alone: nothing is planned, no data is read.
+//! How far the parts of a run are, from the results folder alone: nothing is planned, no data is read, and of cells only the
+//! ends of those that settle grids.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -163,11 +164,13 @@ impl Status {
             .manifests
             .values()
             .filter(|manifest| manifest.phase == Phase::Test || !manifest.cells.is_empty())
-            .map(|manifest| phase_status(manifest, &listing, &working))
+            .map(|manifest| phase_status(manifest, &cache, &listing, &working))
             .collect();
         let left: usize = phases.iter().map(PhaseStatus::left).sum();
-        let pace: f64 =
-            working.iter().map(|beat| beat.computed as f64 / (beat.heard - beat.started).max(1e-3)).sum();
+        // What fails takes its time, too.
+        let pace =
+            |beat: &&Heartbeat| (beat.computed + beat.failed) as f64 / (beat.heard - beat.started).max(1e-3);
+        let pace: f64 = working.iter().map(pace).sum();
         let silent = ours.heartbeats.iter().filter(|beat| left > 0 && !beat.ended && !alive(beat));
         let failed: usize = phases.iter().map(|phase| phase.failed).sum();
         let ago = working.iter().map(|beat| (time - beat.heard).max(0.0));
@@ -200,12 +203,15 @@ impl Status {
     }
 }
 
-fn phase_status(manifest: &Manifest, listing: &Listing, working: &[&Heartbeat]) -> PhaseStatus {
+fn phase_status(manifest: &Manifest, cache: &Cache, listing: &Listing, working: &[&Heartbeat]) -> PhaseStatus {
     let (mut done, mut failed) = (0, 0);
-    for keys in &manifest.cells {
+    for (at, keys) in manifest.cells.iter().enumerate() {
+        let is_measured = |key: &String| listing.measured.contains(key) || listing.failed.contains(key);
+        let is_selected = || manifest.measured.get(at).is_none_or(|keys| keys.iter().all(is_measured));
+        let is_scored = |key: &String| manifest.scored.get(at).is_none_or(|scores| cache.has_scores(key, scores));
         if keys.first().is_some_and(|key| listing.failed.contains(key)) {
             failed += 1;
-        } else if keys.iter().any(|key| listing.kept.contains(key)) {
+        } else if is_selected() && keys.iter().any(|key| listing.kept.contains(key) && is_scored(key)) {
             done += 1;
         }
     }

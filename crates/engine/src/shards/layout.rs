@@ -1,4 +1,5 @@
-//! Where examples are: files, cut into shards at multiples of a batch.
+//! Where examples are: files, cut into shards at multiples of a batch. Messages name them by their whole paths: whoever reads them
+//! may be in another folder, or look for the path of the shard.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -7,7 +8,7 @@ use compflow_api::BATCH_ROWS;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::files::{display, plain};
+use crate::files::plain;
 
 /// Some rows of a file, and how the file was when the shards were made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ impl Stamp {
     /// If it is not there.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let metadata = std::fs::metadata(path)
-            .map_err(|error| Error::data(format!("{}: {}", display(path), plain(&error))))?;
+            .map_err(|error| Error::data(format!("{}: {}", path.display(), plain(&error))))?;
         let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = modified.map_or(0, |elapsed| elapsed.as_nanos() as u64);
         Ok(Self { length: metadata.len(), modified })
@@ -49,7 +50,7 @@ impl Stamp {
     pub(super) fn require(self, path: &Path, since: &str) -> Result<()> {
         match Self::of(path)? == self {
             true => Ok(()),
-            false => Err(Error::data(format!("{} has changed {since}", display(path)))),
+            false => Err(Error::data(format!("{} has changed {since}", path.display()))),
         }
     }
 }
@@ -66,7 +67,7 @@ impl Piece {
 
     /// How it is called in messages.
     pub(super) fn about(&self) -> String {
-        format!("{}, rows {} to {}", display(&self.path), self.first, self.first + self.rows - 1)
+        format!("{}, rows {} to {}", self.path.display(), self.first, self.first + self.rows - 1)
     }
 }
 

@@ -43,13 +43,17 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
         let text = "cannot be told to Slurm: it is not UTF-8, or has backslashes or control characters; choose another folder with --out";
         return Err(Failure::request(format!("{} {text}", folder.display())));
     }
-    let writer = Writer { args, name: plan.name(), folder: &folder, command: command(plugins, args, &out)? };
+    let name = job_name(&[plan.name(), &out_name(&folder)]);
+    let writer = Writer { args, name, folder: &folder, command: command(plugins, args, &out)? };
     let largest = args.max_array_size.or_else(max_array_size).unwrap_or(MAX_ARRAY_SIZE) as usize - 1;
+    for phase in [Phase::Tune, Phase::Test] {
+        writer.remove(&script_of(phase))?;
+    }
     let mut jobs = Vec::new();
     for workload in workloads.iter().filter(|workload| workload.to_compute() > 0) {
         let (parts, fullest) = workload.parts(cells_per_job(workload, args), largest);
         let script = writer.array(workload.phase, parts);
-        writer.write(&format!("{}.sbatch", workload.phase), &script)?;
+        writer.write(&script_of(workload.phase), &script)?;
         to_stderr(&described(workload, parts, fullest));
         jobs.push(workload.phase.to_string());
     }
@@ -140,7 +144,7 @@ fn command(plugins: &[PathBuf], args: &SlurmArgs, out: &Path) -> Result<String, 
     words.extend(["--jobs".to_owned(), at_once(args).to_string()]);
     let threads = args.pipeline.threads.unwrap_or((args.cpus / at_once(args)).max(1));
     words.extend(["--threads".to_owned(), threads.to_string()]);
-    if let Some(bytes) = memory.or(args.mem.map(|bytes| bytes / 4 * 3)) {
+    if let Some(bytes) = memory.or(args.mem.as_ref().map(|memory| memory.bytes / 4 * 3)) {
         words.extend(["--memory".to_owned(), bytes.to_string()]);
     }
     words.extend(args.strict.then(|| "--strict".to_owned()));
@@ -180,10 +184,31 @@ fn sbatch_option(option: &str) -> String {
     }
 }
 
+/// The file of a phase.
+fn script_of(phase: Phase) -> String {
+    format!("{phase}.sbatch")
+}
+
+/// What the results folder is called that holds this one.
+fn out_name(folder: &Path) -> String {
+    let name = folder.parent().and_then(Path::file_name);
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// What tells our jobs from others in a queue: the first of these names of which something is left that every tool can show.
+fn job_name(names: &[&str]) -> String {
+    let plain = |name: &&str| -> String {
+        name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect()
+    };
+    let says = |name: &String| name.contains(|c: char| c.is_ascii_alphanumeric());
+    names.iter().map(plain).find(says).unwrap_or_else(|| "compflow".to_owned())
+}
+
 /// Writes the scripts.
 struct Writer<'a> {
     args: &'a SlurmArgs,
-    name: &'a str,
+    /// What the names of jobs begin with.
+    name: String,
     folder: &'a Path,
     command: String,
 }
@@ -196,10 +221,20 @@ impl Writer<'_> {
         Ok(path)
     }
 
+    /// An earlier call may have had something to do that has ended since.
+    fn remove(&self, name: &str) -> Result<(), Failure> {
+        let path = self.folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Failure::run(format!("cannot remove {}: {}", path.display(), plain(&error))))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What both kinds of jobs ask for.
     fn head(&self, what: &str, log: &str) -> String {
         let Self { args, name, folder, .. } = self;
-        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
         let mut options = vec![
             format!("--job-name={name}-{what}"),
             // In the path of a log % has a meaning, in the folder that it is relative to it has none.
@@ -209,7 +244,7 @@ impl Writer<'_> {
             format!("--cpus-per-task={}", args.cpus),
         ];
         options.extend(args.time.as_ref().map(|time| format!("--time={}", time.text)));
-        options.extend(args.mem.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
+        options.extend(args.mem.as_ref().map(|memory| format!("--mem={}", memory.text)));
         options.extend(args.partition.as_ref().map(|partition| format!("--partition={partition}")));
         let options = options.iter().map(|option| sbatch_quoted(option));
         let options = options.chain(args.sbatch.iter().map(|option| sbatch_option(option)));
@@ -312,6 +347,13 @@ mod tests {
             }
             words.push(word);
         }
+    }
+
+    #[test]
+    fn a_job_has_a_name_whatever_the_pipeline_is_called() {
+        assert_eq!(job_name(&["my sweep", "out"]), "mysweep");
+        assert_eq!(job_name(&["東京", "out"]), "out");
+        assert_eq!(job_name(&["東京-", "."]), "compflow");
     }
 
     #[test]

@@ -212,8 +212,9 @@ fn a_killed_part_runs_again_and_does_only_what_is_missing() {
         assert!(started.elapsed() < Duration::from_secs(60), "no cell was kept");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (status, _) = folder.run(&["status", "slow.toml", "--out", "parts"], 0);
-    assert!(status.contains("1 part is at work"), "{status}");
+    let (status, _) = folder.run(&["status", "slow.toml", "--out", "parts", "--json"], 0);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((&status["parts"], &status["phases"][0]["running"]), (&1.into(), &1.into()), "{status}");
     killed.kill().unwrap();
     killed.wait().unwrap();
     let (_, stderr) = folder.run(&part("1/2"), 0);
@@ -268,32 +269,118 @@ fn tables_are_written_if_they_are_those_of_these_cells() {
     assert!(status(&["--set", "seed=4"]).contains(written) && status(&[]).contains(missing));
 }
 
+/// Has a part say something else of itself.
+fn edit_heartbeat(folder: &Folder, part: &str, edit: impl Fn(&mut serde_json::Value)) {
+    let mut entries = std::fs::read_dir(folder.path("out/parts")).unwrap().map(|entry| entry.unwrap().path());
+    let beat = entries.find(|path| path.to_str().unwrap().contains(part)).unwrap();
+    let mut heartbeat: serde_json::Value = serde_json::from_slice(&std::fs::read(&beat).unwrap()).unwrap();
+    edit(&mut heartbeat);
+    // What says that it is what was written is computed with zeros in its place.
+    let zeros = "0".repeat(64);
+    heartbeat["checksum"] = zeros.clone().into();
+    let text = heartbeat.to_string();
+    let sum = blake3::hash(text.as_bytes()).to_hex().to_string();
+    std::fs::write(&beat, text.replace(&zeros, &sum)).unwrap();
+}
+
 #[test]
 fn a_part_that_was_not_heard_of_for_a_while_is_not_just_at_work() {
     let folder = Folder::new();
     folder.write("pipeline.toml", SMALL);
     folder.run(&["run", "pipeline.toml", "--out", "out", "--part", "1/2"], 0);
-    let mut entries = std::fs::read_dir(folder.path("out/parts")).unwrap().map(|entry| entry.unwrap().path());
-    let beat = entries.find(|path| path.to_str().unwrap().contains("part-1-of-2")).unwrap();
-    let mut heartbeat: serde_json::Value = serde_json::from_slice(&std::fs::read(&beat).unwrap()).unwrap();
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
-    heartbeat["ended"] = false.into();
     for (ago, says) in [
         // A clock that is ahead is no silence.
         (-600.0, "1 part is at work, "),
         (30.0, "1 part is at work (last heard of 3"),
         (90.0, "part 1/2 of phase test"),
     ] {
-        heartbeat["heard"] = (now() - ago).into();
-        // What says that it is what was written is computed with zeros in its place.
-        let zeros = "0".repeat(64);
-        heartbeat["checksum"] = zeros.clone().into();
-        let text = heartbeat.to_string();
-        let sum = blake3::hash(text.as_bytes()).to_hex().to_string();
-        std::fs::write(&beat, text.replace(&zeros, &sum)).unwrap();
+        edit_heartbeat(&folder, "part-1-of-2", |beat| {
+            beat["ended"] = false.into();
+            beat["heard"] = (now() - ago).into();
+        });
         let (status, _) = folder.run(&["status", "pipeline.toml", "--out", "out"], 0);
         assert!(status.contains(says), "{ago} s ago: {status}");
     }
+}
+
+#[test]
+fn the_time_left_is_what_those_at_work_need_whether_cells_fail_or_not() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", &SMALL.replace("trials = 3", "trials = 10"));
+    folder.run(&["run", "pipeline.toml", "--out", "out", "--part", "1/5"], 0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    // Eight cells are left, of which two go on, and four ended in forty seconds.
+    edit_heartbeat(&folder, "part-1-of-5", |beat| {
+        beat["ended"] = false.into();
+        (beat["started"], beat["heard"]) = ((now - 40.0).into(), now.into());
+        (beat["cells"], beat["jobs"]) = (8.into(), 2.into());
+        (beat["computed"], beat["failed"]) = (3.into(), 1.into());
+    });
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&json["parts"], &json["phases"][0]["running"]), (&1.into(), &2.into()), "{stdout}");
+    let left = json["seconds_left"].as_f64().unwrap();
+    assert!((left - 80.0).abs() < 1e-3, "{left}");
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out"], 0);
+    assert!(stdout.contains("1 part is at work, about 1 min 2"), "{stdout}");
+}
+
+#[test]
+fn a_selection_that_is_still_to_be_made_is_not_done() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    let run = |more: &[&str]| folder.run(&[&["run", "pipeline.toml", "--out", "out"], more].concat(), 0);
+    let done = || {
+        let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
+        let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        (json["phases"][0]["done"].as_u64().unwrap(), json["phases"][0]["cells"].as_u64().unwrap())
+    };
+    run(&["--part", "1/1"]);
+    assert_eq!(done(), (3, 3));
+    // Of each of these, one of the cells that it may come to is kept.
+    for values in ["[2, 6]", "[2, 6, 4, 99]"] {
+        folder.write("pipeline.toml", &SMALL.replace("k = 6", &format!("k = {{ select = {values} }}")));
+        folder.run(&["slurm", "pipeline.toml", "--out", "out"], 0);
+        assert_eq!(done(), (0, 3), "{values}");
+        run(&["--part", "1/3"]);
+        assert_eq!(done(), (1, 3), "{values}");
+        // That a value cannot be had is known of it, too.
+        run(&["--part", "1/1"]);
+        assert_eq!(done(), (3, 3), "{values}");
+    }
+}
+
+#[test]
+fn tuning_without_the_score_that_it_goes_by_has_not_ended_whoever_is_asked() {
+    let folder = Folder::new();
+    let tuned = TUNED.replace("6, 99", "6");
+    folder.write("pipeline.toml", &tuned);
+    folder.run(&["run", "pipeline.toml", "--out", "out"], 0);
+    let scored = tuned.replace("use = \"cri\"", "use = \"cri\"\n[[evaluator]]\nuse = \"ari\"");
+    folder.write("pipeline.toml", &scored.replace("\"acri\"", "\"ari\""));
+    let part = |more: &[&str], code| {
+        folder.run(&[&["run", "pipeline.toml", "--out", "out", "--part"], more].concat(), code).1
+    };
+    let tuning = || {
+        let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
+        let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        json["phases"][0].clone()
+    };
+    let refused =
+        |left: &str| format!("error: tuning has not ended: {left}; run all parts with --phase tune first\n");
+    assert_eq!(part(&["1/1", "--phase", "test"], 2), refused("9 of 9 cells are not scored yet"));
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--out", "out"], 0);
+    assert!(stderr.contains("phase tune: 9 cells, in "), "{stderr}");
+    let phase =
+        |done: usize| serde_json::json!({ "phase": "tune", "cells": 9, "done": done, "running": 0, "failed": 0 });
+    assert_eq!(tuning(), phase(0));
+    part(&["1/3", "--phase", "tune"], 0);
+    assert_eq!(tuning(), phase(3));
+    assert_eq!(part(&["1/1", "--phase", "test"], 2), refused("6 of 9 cells are not scored yet"));
+    part(&["1/1", "--phase", "tune"], 0);
+    assert_eq!(tuning(), phase(9));
+    part(&["1/1", "--phase", "test"], 0);
 }
 
 #[test]
@@ -359,16 +446,17 @@ fn the_scripts_for_slurm_run_everything() {
     let folder = Folder::new();
     folder.write("pipeline.toml", &TUNED.replace("6, 99", "6"));
     folder.run(&["run", "pipeline.toml", "--out", "single"], 0);
-    let slurm = ["slurm", "pipeline.toml", "--out", "parts", "--time", "2:00:00", "--mem", "2GB"];
+    let slurm = ["slurm", "pipeline.toml", "--out", "parts", "--time", "2:00:00", "--mem", "2G"];
     let more = ["--partition", "lab", "--cells-per-job", "2", "--at-once", "3", "--sbatch=--account=it"];
     let (stdout, stderr) = folder.run(&[&slurm[..], &more].concat(), 0);
     assert!(stdout.ends_with("parts/slurm/submit.sh\n"), "{stdout}");
     assert!(stderr.contains("phase tune: 9 cells, in 5 jobs of at most 2 cells; no cell is kept"), "{stderr}");
     let text = std::fs::read_to_string(folder.path("parts/slurm/tune.sbatch")).unwrap();
-    for option in ["--array=1-5%3", "--time=2:00:00", "--mem=1953125K", "--partition=lab", "--account=it"] {
+    for option in ["--array=1-5%3", "--time=2:00:00", "--mem=2G", "--partition=lab", "--account=it"] {
         assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
     }
     assert!(text.contains(&executable().display().to_string()), "{text}");
+    assert!(text.contains(&format!(" --memory {} ", 3_u64 << 29)), "three quarters are for cells: {text}");
     assert_eq!(run_array(&folder, "parts/slurm/tune.sbatch"), 5);
     assert_eq!(run_array(&folder, "parts/slurm/test.sbatch"), 3);
     let mut assembly = std::process::Command::new("bash");
@@ -387,6 +475,15 @@ fn the_scripts_for_slurm_run_everything() {
         stderr.contains("phase tune: 9 cells, in 3 jobs"),
         "an array of 4 numbers its tasks from 1 to 3: {stderr}"
     );
+    let slurm =
+        ["slurm", "pipeline.toml", "--out", "new", "--set", "name=東京", "--mem", "4096", "--time", "UNLIMITED"];
+    folder.run(&slurm, 0);
+    let text = std::fs::read_to_string(folder.path("new/slurm/tune.sbatch")).unwrap();
+    for option in ["--job-name=new-tune", "--mem=4096M", "--time=UNLIMITED"] {
+        assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
+    }
+    let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--partition="], 2);
+    assert!(stderr.contains("expected a name"), "{stderr}");
     let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--time", "soon"], 2);
     assert!(stderr.contains("expected a time as sbatch takes it"), "{stderr}");
 }
@@ -418,6 +515,7 @@ fn scripts_for_slurm_ask_for_what_was_meant_whatever_it_is_called() {
         ["--partition", "a\nb"],
         ["--sbatch", "--comment=a\nb"],
         ["--sbatch", "account=lab"],
+        ["--sbatch", "-"],
         ["--out", "a\nb"],
         ["--out", "a\\b"],
     ] {
@@ -464,6 +562,7 @@ fn a_point_of_a_grid_that_fails_does_not_keep_slurm_from_testing() {
     assert!(!stderr.contains("phase tune") && stderr.contains("phase test: 6 cells"), "{stderr}");
     let submit = std::fs::read_to_string(folder.path("out/slurm/submit.sh")).unwrap();
     assert!(!submit.contains("tune"), "{submit}");
+    assert!(!folder.path("out/slurm/tune.sbatch").exists(), "there is nothing to tune any more");
     run_array(&folder, "out/slurm/test.sbatch");
     // A score that is not there yet is work for those who tune.
     folder.write("pipeline.toml", &TUNED.replace("use = \"cri\"", "use = \"cri\"\n[[evaluator]]\nuse = \"ari\""));
