@@ -68,6 +68,24 @@ fn the_number_of_clusters_is_found_and_everything_about_it_is_in_the_tables() {
 }
 
 #[test]
+fn a_value_at_the_end_of_its_range_is_said_unless_nothing_can_lie_beyond() {
+    let folder = Folder::new();
+    let advice = |range: &str| {
+        folder.write("p.toml", &BLOBS.replace("{ from = 2, to = 8 }", range));
+        let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
+        stderr.lines().find(|line| line.contains("[C104]")).map(str::to_owned)
+    };
+    assert_eq!(advice("{ from = 2, to = 8 }"), None);
+    let text = advice("{ from = 2, to = 4 }").unwrap();
+    assert!(text.contains("KM on made: `k` = 4 is the largest value that was selected from, in "), "{text}");
+    let text = advice("[5, 6, 7]").unwrap();
+    assert!(text.contains("`k` = 5 is the smallest value that was selected from, in 3 of 3 trials"), "{text}");
+    folder.write("p.toml", &BLOBS.replace("k = 5, ", "k = 2, "));
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "two"], 0);
+    assert!(stderr.contains("k=2 in 3 of 3 trials") && !stderr.contains("C104"), "{stderr}");
+}
+
+#[test]
 fn what_is_selected_depends_on_neither_jobs_nor_threads() {
     let folder = Folder::new();
     folder.write("p.toml", BLOBS);
