@@ -131,9 +131,10 @@ fn object(text: &str, option: &str) -> Result<serde_json::Value, Failure> {
 fn text(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> String {
     let Judgement { examples, dim, labels, unions, folds, .. } = judgement;
     let trials = if judgement.trials > 1 { format!(" in {} trials", judgement.trials) } else { String::new() };
-    let classes = match judgement.classes < *labels {
-        true => format!(", which seem to be {} classes", judgement.classes),
-        false => String::new(),
+    let classes = match judgement.classes {
+        classes if classes >= *labels => String::new(),
+        1 => ", which seem to be one class".to_owned(),
+        classes => format!(", which seem to be {classes} classes"),
     };
     let unseen = if judgement.labels_unseen { "none of whose labels was seen" } else { "that were not seen" };
     let lambda = judgement.lambda.map_or_else(|| "∞".to_owned(), |lambda| lambda.to_string());
