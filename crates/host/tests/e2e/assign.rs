@@ -270,6 +270,11 @@ fn without_the_composers_library_what_would_do_is_said() {
     let stderr = assign(&["--clusterer", "CKM"], 2);
     assert!(stderr.contains("no composer named `sum`") && stderr.contains("--seen-only does without"), "{stderr}");
     assign(&["--clusterer", "CKM", "--seen-only"], 0);
+    // Of exemplars not even the unions that occur have a place of their own.
+    let rows: Vec<[f32; 2]> = (0..30).map(|at| [[10.0, 0.0], [0.0, 10.0], [10.0, 10.0]][at % 3]).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(<[f32; 2]>::as_slice).collect();
+    folder.write_parquet("blobs.parquet", vec![("embedding", embeddings(&rows))]);
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
     let stderr = assign(&["--clusterer", "CAP", "--seen-only"], 2);
     assert!(stderr.contains("unions of exemplars are always composed, also with --seen-only"), "{stderr}");
     assert!(!stderr.contains("does without, as"), "{stderr}");
