@@ -94,7 +94,10 @@ impl Npy {
         let labels = labels
             .ok_or_else(|| Error::parameter("labels", "is missing: npy files have no column of true sets"))?;
         let stem = data.file_stem().unwrap_or_default().to_string_lossy();
-        services.input(&labels.replace("{stem}", &stem))
+        services.input(&labels.replace("{stem}", &stem)).map_err(|error| {
+            let why = format!("{} has no columns, so its true sets are in a file of their own", data.display());
+            Error::data(format!("{error}; {why}, which the loader's parameter `labels` names"))
+        })
     }
 }
 

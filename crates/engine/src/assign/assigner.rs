@@ -288,10 +288,10 @@ impl<'a> Assigned<'a> {
         self.assigner.names.is_some()
     }
 
-    /// What the user calls the members of an example's set, if there are names.
-    pub(super) fn names(&self, example: usize) -> Option<impl Iterator<Item = &'a str>> {
+    /// What the user calls the members of a set, if there is one and there are names.
+    pub(super) fn names(&self, set: Option<&'a [u32]>) -> Option<impl Iterator<Item = &'a str>> {
         let names = self.assigner.names()?;
-        Some(self.set(example).iter().filter_map(|at| names.get(*at as usize)).map(String::as_str))
+        Some(set?.iter().filter_map(|at| names.get(*at as usize)).map(String::as_str))
     }
 
     /// The set that would have been next; for an example that belongs to nothing the one that it would have had.

@@ -102,7 +102,12 @@ pub(super) fn representatives(
         let trial = training.trial()?;
         let (vectors, rows) = exemplar_rows(&found.exemplars, &trial)?;
         let sets: Sets = clusters.iter().map(|&at| positions(&found.exemplars[at], &rows)).collect();
-        let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets)?;
+        let composed = training.origin.compose(Embeddings::new(&vectors, dim), &sets).map_err(|error| {
+            error.help(
+                "unions of exemplars are always composed, also with --seen-only; --degree 1 leaves them out, and a method that has \
+                 centroids or densities, such as `ckm` or `cgm`, does without for what occurs in the run",
+            )
+        })?;
         let points = clusters.iter().zip(composed.chunks_exact(dim)).map(|(at, point)| of(point, at)).collect();
         let row = |(member, row): (u32, u32)| Some((member, *rows.get(&row)?));
         let rows = exemplars_of(&found.clusters, &found.exemplars).into_iter().filter_map(row).collect();
@@ -157,7 +162,10 @@ pub(super) fn gather(
             return Err(Error::request(text));
         }
         let unseen = unseen(&parts, degree, dim, origin.memory(), &known)?;
-        let composed = origin.compose(Embeddings::new(&parts.vectors, dim), &parts.rows(&unseen))?;
+        let rows = Embeddings::new(&parts.vectors, dim);
+        let composed = origin.compose(rows, &parts.rows(&unseen)).map_err(|error| {
+            error.help("--seen-only does without, as only sets that occur in the run are considered then")
+        })?;
         for (set, point) in unseen.iter().zip(composed.chunks_exact(dim)) {
             put(set, point);
         }

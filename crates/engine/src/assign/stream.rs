@@ -13,7 +13,7 @@ use compflow_api::{Embeddings, ForeignLoader, Kind, LoadRequest, Loader, Service
 use compflow_kernels::workers::Workers;
 
 use super::assigner::{Assigner, NOTHING};
-use super::table::{COLUMNS, identifiers, row_numbers, table, write};
+use super::table::{COLUMNS, NAMES, identifiers, row_numbers, table, write};
 use crate::data::request::Request;
 use crate::data::source::{DataSource, named};
 use crate::data::survey::{describe, missing_column};
@@ -73,7 +73,7 @@ pub fn assign_files(
     out: &Path,
     threads: usize,
 ) -> Result<Tally> {
-    let taken = |name: &str| COLUMNS.contains(&name) || name == "names" && assigner.names().is_some();
+    let taken = |name: &str| COLUMNS.contains(&name) || NAMES.contains(&name) && assigner.names().is_some();
     if let Some(name) = data.columns.iter().find(|name| taken(name)) {
         return Err(Error::request(format!(
             "the column `{name}` cannot be copied: the table has one of that name"

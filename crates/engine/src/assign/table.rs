@@ -23,6 +23,9 @@ use crate::files::Output;
 pub(super) const COLUMNS: [&str; 7] =
     ["id", "clusters", "distance", "runner_up", "runner_up_distance", "margin", "posterior"];
 
+/// Those that are written besides if clusters have names.
+pub(super) const NAMES: [&str; 2] = ["names", "runner_up_names"];
+
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 20;
 
@@ -67,9 +70,14 @@ pub(crate) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -
     let mut all = columns;
     let mut push = |name: &str, array: ArrayRef| all.push((name.to_owned(), array));
     push("clusters", sets((0..count).map(|at| Some(assigned.set(at))))?);
-    names(assigned).into_iter().for_each(|names| push("names", names));
+    if assigned.are_named() {
+        push(NAMES[0], names((0..count).map(|at| assigned.names(Some(assigned.set(at))))));
+    }
     push("distance", numbers(|choice| choice.distance));
     push("runner_up", sets((0..count).map(|at| assigned.runner_up(at)))?);
+    if assigned.are_named() {
+        push(NAMES[1], names((0..count).map(|at| assigned.names(assigned.runner_up(at)))));
+    }
     push("runner_up_distance", numbers(|choice| choice.runner_up_distance));
     push("margin", numbers(|choice| choice.margin));
     push("posterior", numbers(|choice| choice.posterior));
@@ -80,17 +88,15 @@ pub(crate) fn table(columns: Vec<(String, ArrayRef)>, assigned: &Assigned<'_>) -
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| Error::data(error.to_string()))
 }
 
-/// The names of the examples' sets, if there are any.
-fn names(assigned: &Assigned<'_>) -> Option<ArrayRef> {
-    if !assigned.are_named() {
-        return None;
-    }
+/// A column of the names of sets, null where there is none.
+fn names<'a>(sets: impl Iterator<Item = Option<impl Iterator<Item = &'a str>>>) -> ArrayRef {
     let mut lists = ListBuilder::new(StringBuilder::new());
-    for at in 0..assigned.len() {
-        assigned.names(at).into_iter().flatten().for_each(|name| lists.values().append_value(name));
-        lists.append(true);
+    for names in sets {
+        let there = names.is_some();
+        names.into_iter().flatten().for_each(|name| lists.values().append_value(name));
+        lists.append(there);
     }
-    Some(Arc::new(lists.finish()))
+    Arc::new(lists.finish())
 }
 
 /// A column of sets, null where there is none.

@@ -35,6 +35,8 @@ pub(crate) struct Request {
     dropped: Vec<String>,
     /// What stands between the labels of one text.
     split: Option<String>,
+    /// Whether what has no text is the empty set, and not unknown.
+    pub(super) empty: bool,
 }
 
 impl Request {
@@ -100,7 +102,7 @@ impl Request {
         });
         let asked: Vec<(String, String)> = asked.cloned().collect();
         let dropped = parts().map(|column| format!("{FURTHER}{column}")).collect();
-        Self { asked, dimensions, indicators, dropped, split: self.split.clone() }
+        Self { asked, dimensions, indicators, dropped, split: self.split.clone(), empty: self.empty }
     }
 
     /// Without a column.
@@ -152,13 +154,17 @@ impl Request {
             columns.push(made(name, sets(&batch, labels, name == "seed", first_row)?));
         }
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
-            let split = self.split.as_deref().filter(|_| is_text(column.data_type()));
+            // Of a column without any value a file of texts does not know what it holds.
+            let texts = is_text(column.data_type()) || (self.empty && column.logical_null_count() == column.len());
+            let split = self.split.as_deref().filter(|_| texts);
             match (field.name().as_str(), split) {
                 (name, _) if self.dropped.iter().any(|dropped| dropped == name) => {}
                 ("embedding", _) if is_text(column.data_type()) => {
                     columns.push(made("embedding", parsed(column, first_row)?));
                 }
-                (name @ ("truth" | "seed"), Some(split)) => columns.push(made(name, taken_apart(column, split)?)),
+                (name @ ("truth" | "seed"), Some(split)) => {
+                    columns.push(made(name, taken_apart(column, split, self.empty)?))
+                }
                 _ => columns.push((field.clone(), column.clone())),
             }
         }
@@ -349,8 +355,8 @@ fn unbracketed(text: &str) -> &str {
     inner.unwrap_or(text).trim()
 }
 
-/// The labels in texts, as lists; null stays null.
-fn taken_apart(column: &ArrayRef, split: &str) -> Result<ArrayRef> {
+/// The labels in texts, as lists; null stays null, unless it is `empty`.
+fn taken_apart(column: &ArrayRef, split: &str, empty: bool) -> Result<ArrayRef> {
     let mut lists = ListBuilder::new(StringBuilder::new());
     for text in &strings(column)? {
         let labels = text.into_iter().flat_map(|text| unbracketed(text).split(split)).map(str::trim);
@@ -359,7 +365,7 @@ fn taken_apart(column: &ArrayRef, split: &str) -> Result<ArrayRef> {
             inner.unwrap_or(label)
         });
         unquoted.filter(|label| !label.is_empty()).for_each(|label| lists.values().append_value(label));
-        lists.append(text.is_some());
+        lists.append(empty || text.is_some());
     }
     Ok(Arc::new(lists.finish()))
 }
@@ -529,16 +535,21 @@ mod tests {
 
     #[test]
     fn texts_are_taken_apart_and_an_empty_one_is_the_empty_set() {
-        let request = request("truth", Named::One("who".to_owned()), &[]).unwrap();
+        let mut request = request("truth", Named::One("who".to_owned()), &[]).unwrap();
         let texts: ArrayRef =
             Arc::new(StringArray::from(vec![Some("b, a"), Some(""), Some("['x', \"y\"]"), Some("[]"), None]));
-        let unified = request.unify(batch(vec![("truth", texts)]), 0).unwrap();
+        let unified = request.unify(batch(vec![("truth", texts.clone())]), 0).unwrap();
         let sets: Vec<Vec<String>> = (0..4).map(|row| members(&unified, "truth", row)).collect();
         assert_eq!(sets, [vec!["b", "a"], vec![], vec!["x", "y"], vec![]]);
         assert!(unified.column(0).is_null(4));
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![4]));
         let unified = request.unify(batch(vec![("truth", numbers.clone())]), 0).unwrap();
         assert_eq!(unified.column(0), &numbers, "numbers are labels already");
+        request.empty = true;
+        for column in [texts, Arc::new(Int64Array::from(vec![None; 5]))] {
+            let unified = request.unify(batch(vec![("truth", column)]), 0).unwrap();
+            assert!(unified.column(0).is_valid(4) && members(&unified, "truth", 4).is_empty());
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::machine::memory_budget;
 use crate::observer::Observer;
 use crate::pipeline::Named;
+use crate::pipeline::keys::SEGMENT_KEYS;
 use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
@@ -158,14 +159,40 @@ impl Survey {
         columns: &[(&str, Named)],
         rows: usize,
     ) -> Result<Dataset> {
+        self.read_request(source, files, columns, rows, false)
+    }
+
+    /// Reads the sets of a file. Nobody says there that they are unknown, so with a separator what has no text is the empty set, as
+    /// it is in CSV.
+    ///
+    /// # Errors
+    /// Naming the row that is wrong.
+    pub(crate) fn read_sets(&self, source: Source<'_>, columns: &[(&str, Named)]) -> Result<Dataset> {
+        self.read_request(source, &[source.path.to_owned()], columns, usize::MAX, true)
+    }
+
+    fn read_request(
+        &self,
+        source: Source<'_>,
+        files: &[PathBuf],
+        columns: &[(&str, Named)],
+        rows: usize,
+        empty: bool,
+    ) -> Result<Dataset> {
         let keep = if columns.iter().any(|(name, _)| *name == "embedding") { Keep::Matrix } else { Keep::Nothing };
+        let key =
+            |name: &str| if SEGMENT_KEYS.contains(&name) { format!("{FURTHER}{name}") } else { name.to_owned() };
         let columns: Vec<(String, Named)> =
-            columns.iter().map(|(name, named)| ((*name).to_owned(), named.clone())).collect();
-        let request = Request::new(&columns, source.split, source.about, || {
+            columns.iter().map(|(name, named)| (key(name), named.clone())).collect();
+        let has = |name: &&str| columns.iter().any(|(known, _)| *known == key(name));
+        let segments = SEGMENT_KEYS.iter().all(has);
+        let mut request = Request::new(&columns, source.split, source.about, || {
             let loader = self.loader(source)?;
             Ok(describe(&loader, Some(source.path), source.loader, source.about, &self.factory)?.names()?)
         })?;
+        request.empty = empty;
         let mut builder = Builder::new(keep, self.factory.memory);
+        builder.segments = segments;
         for path in files {
             let about = path.display().to_string();
             let about = if files.len() == 1 { source.about } else { about.as_str() };

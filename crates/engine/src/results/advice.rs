@@ -13,6 +13,7 @@ use crate::plan::cell::Chosen;
 use crate::plan::compose::compose_sets;
 use crate::plan::{Plan, PlannedData, Setup};
 use crate::run::row::Row;
+use crate::run::selection::Selection;
 
 /// Vectors of the same data differ so much in length that the longest decide everything.
 const LENGTHS_DIFFER: f64 = 100.0;
@@ -125,7 +126,44 @@ impl Group<'_> {
             advice.push((Cause::DegreeAboveK, text));
         }
         advice.extend(self.near_nothing(plan).map(|text| (Cause::NearNothing, text)));
+        advice.extend(self.at_the_end(plan).map(|text| (Cause::GridEdge, text)));
         advice
+    }
+
+    /// Whether what was selected is the largest or smallest value that it was selected from.
+    fn at_the_end(&self, plan: &Plan) -> Option<String> {
+        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+        for row in &self.rows {
+            let selects = row.selection.as_ref().is_some_and(Selection::is_better_than_chance);
+            let (setup, variant) = (row.cell.setup(plan), row.cell.variant(plan));
+            for (name, value) in setup.choices.iter().filter(|_| selects) {
+                let of_name =
+                    |option: &Setup| option.choices.iter().find(|(other, _)| other == name)?.1.parse().ok();
+                let range: Vec<f64> = variant.options.iter().filter_map(of_name).collect();
+                let Some((value, side)) = value.parse().ok().and_then(|value| Some((value, end(&range, value)?)))
+                else {
+                    continue;
+                };
+                // Fewer than two clusters are none, and a half cannot have more than it has examples.
+                let is_number = name == "k" || name.ends_with(".k");
+                let bounded = match side {
+                    "smallest" => value <= 2.0,
+                    _ => value + 1.0 > (row.cell.trial(plan).size() / 2) as f64,
+                };
+                if !is_number || !bounded {
+                    let text = format!("`{name}` = {value} is the {side} value that was selected from");
+                    *ends.entry(text).or_default() += 1;
+                }
+            }
+        }
+        let trials = self.rows.len();
+        let ends =
+            ends.into_iter().map(|(text, count)| format!("{text}, in {count} of {}", plural(trials, "trial")));
+        let ends: Vec<String> = ends.collect();
+        (!ends.is_empty()).then(|| {
+            let all = ends.join("; ");
+            format!("{all}: a better one may lie beyond, so select from a wider range, `{{ select = {{ from = …, to = … }} }}`")
+        })
     }
 
     /// Whether what was found agrees with the truth no better than chance would.
@@ -241,16 +279,19 @@ fn at_the_edge(plan: &Plan, clusterer: usize, variant: usize) -> Option<String> 
     );
     let edges = variants[variant].choices.iter().filter_map(|(name, value)| {
         let (value, grid) = (value.parse::<f64>().ok()?, grids.get(name.as_str())?);
-        let (least, most) =
-            grid.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-        // Of two values both are at an edge.
-        let between = grid.iter().any(|other| *other > least && *other < most);
-        let side = if value == least { "smallest" } else { "largest" };
-        (between && (value == least || value == most))
-            .then(|| format!("`{name}` = {value} is the {side} of its grid"))
+        Some(format!("`{name}` = {value} is the {} of its grid", end(grid, value)?))
     });
     let edges: Vec<String> = edges.collect();
     (!edges.is_empty()).then(|| format!("{}: the best may lie beyond, so extend the grid there", edges.join(", ")))
+}
+
+/// At which end of some values one is.
+fn end(values: &[f64], value: f64) -> Option<&'static str> {
+    let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    // Of two values both are at an end.
+    let between = values.iter().any(|other| *other > least && *other < most);
+    let side = if value == least { "smallest" } else { "largest" };
+    (between && (value == least || value == most)).then_some(side)
 }
 
 /// Data sets on which the best method by the metric that decides cannot be told from others.

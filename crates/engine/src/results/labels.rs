@@ -34,7 +34,8 @@ impl Labels {
     pub fn find(described: &Described, named: Option<&str>, usual: &str, separator: Option<&str>) -> Result<Self> {
         let column = named.unwrap_or(usual);
         match (described.holds(column), separator) {
-            (Some(Holds::Texts), Some(separator)) => {
+            // A column without any value may be called anything; what holds lists or numbers does not need to be taken apart.
+            (Some(Holds::Texts | Holds::Other), Some(separator)) => {
                 return Ok(Self::Delimited { column: column.to_owned(), separator: separator.to_owned() });
             }
             (Some(_), _) => return Ok(Self::Sets(column.to_owned())),

@@ -207,11 +207,8 @@ impl<'r> RecordedRun<'r> {
                 .composer(used);
         if let Some(problem) = problems.into_iter().next() {
             let help = problem.help.map_or_else(String::new, |help| format!("; {help}"));
-            return Err(Error::request(format!(
-                "the run's composer is needed for unions: {}{help}; --seen-only does without, as only sets that occur in the run \
-                 are considered then",
-                problem.text
-            )));
+            let text = format!("the run's composer is needed for unions: {}{help}", problem.text);
+            return Err(Error::fault(problem.cause, text));
         }
         for (path, hash) in self.factory.inputs.all() {
             let recorded = self.record.inputs.get(&path.display().to_string());
@@ -222,8 +219,8 @@ impl<'r> RecordedRun<'r> {
             };
             if !same {
                 return Err(Error::data(format!(
-                    "{} has changed since the run, and unions would lie elsewhere than they did; put the file back, run the \
-                     pipeline again, or say --seen-only if the run has centroids",
+                    "{} has changed since the run, and unions would lie elsewhere than they did; put the file back, or run the \
+                     pipeline again",
                     display(&path)
                 )));
             }

@@ -23,7 +23,7 @@ struct Span {
 /// `name` says what to call it in a recording.
 ///
 /// # Errors
-/// If a name cannot be written, or two recordings would have the same.
+/// If a name cannot be written, or two recordings, or two speakers of one, would have the same.
 pub fn rttm<'a>(
     segments: impl Iterator<Item = (&'a Segment, &'a [u32])>,
     name: impl Fn(&str, u32) -> String,
@@ -42,9 +42,11 @@ pub fn rttm<'a>(
     turns.sort_by_key(|&(file, Span { start, end }, speaker)| (file, start, end, speaker));
     let mut text = String::new();
     let mut written: BTreeMap<String, &str> = BTreeMap::new();
+    let mut heard: BTreeMap<(&str, String), (u32, String)> = BTreeMap::new();
     let without_blanks = |text: &str| text.replace(char::is_whitespace, "_");
     for (file, Span { start, end }, speaker) in turns {
-        let (name, recording) = (without_blanks(&name(file, speaker)), without_blanks(file));
+        let called = name(file, speaker);
+        let (name, recording) = (without_blanks(&called), without_blanks(file));
         if name.is_empty() || recording.is_empty() {
             return Err(Error::data("an empty name cannot be written as RTTM, where blanks separate the columns"));
         }
@@ -52,6 +54,13 @@ pub fn rttm<'a>(
         if other != file {
             return Err(Error::data(format!(
                 "`{other}` and `{file}` would both be `{recording}` in RTTM, where names have no blanks; rename one of them"
+            )));
+        }
+        let (other, known) = heard.entry((file, name.clone())).or_insert_with(|| (speaker, called.clone()));
+        if *other != speaker {
+            return Err(Error::data(format!(
+                "{file}: two speakers, `{known}` and `{called}`, would both be `{name}` in RTTM, where names have no blanks \
+                 and `speaker3` is cluster 3 if it has no name; call one of them otherwise in the seeds"
             )));
         }
         let (start, duration) = (seconds(start), seconds(end - start));
@@ -118,6 +127,21 @@ SPEAKER b 1 0.000 1.000 <NA> <NA> s0 <NA> <NA>
         let third = 1.0 / 3.0;
         let text = written(&[("a", 0.0, third, &[0]), ("a", third, 2.0 * third, &[1])]).unwrap();
         assert!(text.contains(" 0.000 0.333 ") && text.contains(" 0.333 0.334 "), "{text}");
+    }
+
+    #[test]
+    fn two_speakers_of_a_recording_are_never_one() {
+        let segments = [("a", 0), ("a", 1), ("b", 1)]
+            .map(|(file, speaker)| (Segment { file: file.to_owned(), start: 0.0, end: 1.0 }, [speaker]));
+        let of = |names: [&str; 2]| {
+            rttm(segments.iter().map(|(segment, set)| (segment, &set[..])), |_, speaker| {
+                names[speaker as usize].to_owned()
+            })
+        };
+        let refused = of(["Ann B", "Ann_B"]).unwrap_err().to_string();
+        assert!(refused.starts_with("a: two speakers, `Ann B` and `Ann_B`, would both be `Ann_B`"), "{refused}");
+        assert!(of(["speaker1", "speaker1"]).is_err());
+        assert_eq!(of(["Ann B", "Bob"]).unwrap().lines().count(), 3);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Scorer {
             columns.extend(column.map(|column| (name, Named::One(column.to_owned()))));
         }
         let source = Source { split: request.labels.split(), ..request.source };
-        self.survey.read(source, &[source.path.to_owned()], &columns, usize::MAX)
+        self.survey.read_sets(source, &columns)
     }
 
     /// Makes an evaluator without parameters.

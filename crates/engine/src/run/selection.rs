@@ -120,14 +120,16 @@ impl Selection {
         let mut measured: Vec<(usize, Candidate)> =
             candidates.iter().enumerate().filter_map(|(at, one)| Some((at, *one.as_ref().ok()?))).collect();
         measured.sort_by(|(_, left), (_, right)| left.clusters.total_cmp(&right.clusters));
-        let by_worth =
-            |left: &&(usize, Candidate), right: &&(usize, Candidate)| left.1.worth.total_cmp(&right.1.worth);
-        let (_, most) = measured.iter().max_by(by_worth)?;
+        // Worth nothing may be -0, which is no less; of equals the last is taken, so they are gone through backwards.
+        let by_worth = |left: &&(usize, Candidate), right: &&(usize, Candidate)| {
+            (left.1.worth + 0.0).total_cmp(&(right.1.worth + 0.0))
+        };
+        let (_, most) = measured.iter().rev().max_by(by_worth)?;
         let enough: Vec<&(usize, Candidate)> =
             measured.iter().filter(|(_, one)| one.worth >= most.worth - most.worth_se()).collect();
         let (_, fewest) = enough.first()?;
         let (chosen, _) =
-            enough.iter().filter(|(_, one)| one.clusters == fewest.clusters).copied().max_by(by_worth)?;
+            enough.iter().rev().filter(|(_, one)| one.clusters == fewest.clusters).copied().max_by(by_worth)?;
         let chosen = *chosen;
         let follows = |pair: &&[(usize, Candidate)]| matches!(pair, [(_, this), (_, next)] if this.gap >= next.gap - next.gap_se);
         let by_gap = measured.windows(2).find(follows).and_then(|pair| pair.first());
@@ -136,7 +138,7 @@ impl Selection {
     }
 
     /// Whether the chosen value says more than the same value says about evenly spread examples.
-    fn is_better_than_chance(&self) -> bool {
+    pub(crate) fn is_better_than_chance(&self) -> bool {
         self.candidates
             .get(self.chosen)
             .is_some_and(|chosen| chosen.as_ref().is_ok_and(|chosen| chosen.worth > 0.0))
@@ -196,13 +198,19 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
                 Err(error)
             }
         };
-        if let Err(refused) = &measured {
-            let text = format!("{} is not selected from: {refused}", choice(plan, cell));
-            observer.log(Level::Warn, &about, &text);
-        }
         candidates.push(measured.map(|measured| Candidate::new(&measured)));
     }
-    let first = candidates.iter().find_map(|candidate| candidate.as_ref().err().cloned()).unwrap_or_default();
+    let mut refused =
+        candidates.iter().enumerate().filter_map(|(at, one)| Some((at, one.as_ref().err()?.clone())));
+    let (option, first) = refused.next().unwrap_or_default();
+    if !first.is_empty() {
+        let choice = choice(plan, Cell { option, ..cell });
+        let what = match refused.count() {
+            0 => format!("{choice} is not selected from"),
+            others => format!("{} of {options} values are not selected from, {choice} first", others + 1),
+        };
+        observer.log(Level::Warn, &about, &format!("{what}: {first}"));
+    }
     let selection = Selection::new(candidates)
         .ok_or_else(|| Error::data(format!("nothing can be selected, as every value fails: {first}")))?;
     let cell = Cell { option: selection.chosen, ..cell };
@@ -341,6 +349,9 @@ mod tests {
         let few = candidate(3.0, [0.9, 0.5], [0.1, 0.9]);
         assert_eq!(chosen(&[few, candidate(30.0, [0.918, 0.5], [0.1, 0.9])]).0, 0);
         assert_eq!(chosen(&[few, candidate(30.0, [0.927, 0.5], [0.1, 0.9])]).0, 1);
+        let nothing = |agreement| candidate(1.0, [agreement, 1.0], [0.0, 1.0]);
+        assert!(nothing(-0.5).worth.is_sign_negative());
+        assert_eq!(chosen(&[nothing(-0.5), nothing(0.5), nothing(0.5)]).0, 0, "the first of equals");
         // Where the number is not what is selected, the largest is.
         assert_eq!(chosen(&[few, candidate(3.0, [0.901, 0.5], [0.1, 0.9])]).0, 1);
         let selection = Selection::new(vec![Err("too many".to_owned()), Ok(same(3.0))]).unwrap();

@@ -109,10 +109,18 @@ fn files(named: &[String], cancel: &Cancel) -> Result<Vec<PathBuf>, Failure> {
     Ok(files.map_err(Failure::request)?.concat())
 }
 
-/// Refuses to write over what is read.
+/// Refuses to write over what is read, and a table under the name of another kind of file.
 fn check_out(out: &Path, files: &[PathBuf], run: &Path) -> Result<(), Failure> {
     if out.is_dir() {
         return Err(Failure::request(format!("--out: {} is a folder, not a file", out.display())));
+    }
+    // What has no ending, such as a pipe, is nobody's.
+    if out.extension().is_some() && loader_of(out) != Some("parquet") {
+        return Err(Failure::request(format!(
+            "--out: the table is Parquet, and {} would be taken for something else; call it {}",
+            out.display(),
+            out.with_extension("parquet").display()
+        )));
     }
     let parent = out.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let folder = parent

@@ -156,7 +156,17 @@ impl<'a> SetsFile<'a> {
     ) -> Result<Dataset, Failure> {
         let (path, loader, params) = (&self.path, self.loader, &self.params);
         let source = Source { path, loader, params, split: None, about: self.file };
-        let read = scorer.read(SetsRequest { source, labels: &self.labels, trial, id })?;
+        let read =
+            scorer.read(SetsRequest { source, labels: &self.labels, trial, id }).map_err(|error| match error {
+                Failure::Data(mut problem) if problem.cause == Cause::LabelMissing => {
+                    // Neither file is a pipeline's data, and one of them is no truth.
+                    problem.text = problem.text.replace("the truth ", "the set ");
+                    let help =
+                        "an empty set is an empty list, in a text `[]`; with --split an empty text is one, too";
+                    Failure::Data(Box::new(problem.help(help)))
+                }
+                other => other,
+            })?;
         if let Labels::Indicators(columns) = &self.labels
             && !self.named
         {

@@ -26,6 +26,10 @@ type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
 /// # Errors
 /// If it is not clear what is meant, the data does not say where in recordings the examples are, or is gone.
 pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure> {
+    let parent = args.out.parent().filter(|parent| *parent != Path::new(""));
+    if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+        return Err(Failure::request(format!("--out: there is no folder {}", parent.display())));
+    }
     let run = Results::open(&args.folder)?;
     let request =
         CellRequest { data: args.data.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };

@@ -47,7 +47,19 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
         seed: args.seed,
         threads: args.threads.map(|threads| threads as usize),
     };
-    let mut fitted = fit_composer(&request, &registry, &folder, &terminal, &cancel)?;
+    let fitted = fit_composer(&request, &registry, &folder, &terminal, &cancel);
+    let mut fitted = fitted.map_err(|error| match error {
+        // Whose numbers these were, and that large ones leave the range of what can be computed, nobody else knows.
+        Failure::Component(error) if error.to_string().starts_with("composing the set") => {
+            let names: Vec<String> = composers.iter().map(LibraryComposer::name).collect();
+            Failure::request(format!(
+                "{}: {error}, by the composer that is fitted or one of {}; scale embeddings whose numbers are very large",
+                args.data.join(", "),
+                names.join(", ")
+            ))
+        }
+        other => other,
+    })?;
     let written = match args.write {
         Weights::Fitted => Written::Fitted,
         Weights::ScaledSum => Written::ScaledSum,
@@ -131,9 +143,10 @@ fn object(text: &str, option: &str) -> Result<serde_json::Value, Failure> {
 fn text(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> String {
     let Judgement { examples, dim, labels, unions, folds, .. } = judgement;
     let trials = if judgement.trials > 1 { format!(" in {} trials", judgement.trials) } else { String::new() };
-    let classes = match judgement.classes < *labels {
-        true => format!(", which seem to be {} classes", judgement.classes),
-        false => String::new(),
+    let classes = match judgement.classes {
+        classes if classes >= *labels => String::new(),
+        1 => ", which seem to be one class".to_owned(),
+        classes => format!(", which seem to be {classes} classes"),
     };
     let unseen = if judgement.labels_unseen { "none of whose labels was seen" } else { "that were not seen" };
     let lambda = judgement.lambda.map_or_else(|| "∞".to_owned(), |lambda| lambda.to_string());

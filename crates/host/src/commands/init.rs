@@ -4,6 +4,7 @@ mod columns;
 mod found;
 mod judge;
 mod text;
+mod weights;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -264,12 +264,21 @@ fn without_the_composers_library_what_would_do_is_said() {
         let mut command = std::process::Command::new(folder.path("few/compflow"));
         command.current_dir(folder.path("")).env_remove("COMPFLOW_PLUGIN_PATH");
         command.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
-        command.args(["assign", "out", "new.parquet", "--clusterer", "CKM", "--out", "labels.parquet"]).args(more);
+        command.args(["assign", "out", "new.parquet", "--out", "labels.parquet"]).args(more);
         crate::common::finished(command.output().unwrap(), code).1
     };
-    let stderr = assign(&[], 2);
+    let stderr = assign(&["--clusterer", "CKM"], 2);
     assert!(stderr.contains("no composer named `sum`") && stderr.contains("--seen-only does without"), "{stderr}");
-    assign(&["--seen-only"], 0);
+    assign(&["--clusterer", "CKM", "--seen-only"], 0);
+    // Of exemplars not even the unions that occur have a place of their own.
+    let rows: Vec<[f32; 2]> = (0..30).map(|at| [[10.0, 0.0], [0.0, 10.0], [10.0, 10.0]][at % 3]).collect();
+    let rows: Vec<&[f32]> = rows.iter().map(<[f32; 2]>::as_slice).collect();
+    folder.write_parquet("blobs.parquet", vec![("embedding", embeddings(&rows))]);
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let stderr = assign(&["--clusterer", "CAP", "--seen-only"], 2);
+    assert!(stderr.contains("unions of exemplars are always composed, also with --seen-only"), "{stderr}");
+    assert!(!stderr.contains("does without, as"), "{stderr}");
+    assign(&["--clusterer", "CAP", "--degree", "1", "--seen-only"], 0);
 }
 
 #[test]
@@ -314,6 +323,7 @@ fn what_cannot_be_assigned_is_said_with_what_would_do() {
     refused(&more(&["--degree", "0"]), 2, "--degree is at least 1");
     refused(&more(&["--out", "new.parquet"]), 2, "new.parquet is what is read");
     refused(&more(&["--out", "out/clusters.parquet"]), 2, "is there already, in the results folder");
+    refused(&more(&["--out", "new.csv"]), 2, "new.csv would be taken for something else; call it new.parquet");
     refused(&more(&["--out", "no/where.parquet"]), 2, "there is no folder no");
 
     // What is gone matters only if it is needed.

@@ -103,6 +103,8 @@ SPEAKER b 1 2.000 2.000 <NA> <NA> speaker0 <NA> <NA>
     assert_eq!(text, expected);
     // k-means misses the second speaker of overlaps: what its turns lack is what was scored as missed.
     folder.run(&["export", "rttm", "run", "--clusterer", "KM", "--out", "km.rttm"], 0);
+    let (_, stderr) = folder.run(&["export", "rttm", "run", "--clusterer", "KM", "--out", "no/km.rttm"], 2);
+    assert_eq!(stderr, "error: --out: there is no folder no\n");
     let seconds = |text: &str| -> f64 {
         text.lines().map(|line| line.split(' ').nth(4).unwrap().parse::<f64>().unwrap()).sum()
     };

@@ -216,6 +216,12 @@ fn numpy_arrays_have_their_labels_beside_them() {
     let judgement = fitted_json(&folder, &["x.npy"]);
     assert_eq!((&judgement["labels"], &judgement["unions"]), (&Value::from(3), &Value::from(3)));
     assert_eq!(judgement["take"], "max");
+    fs::remove_file(folder.path("x-labels.npy")).unwrap();
+    let (_, stderr) = folder.run(&["fit-composer", "x.npy", "--out", "g.safetensors"], 2);
+    assert!(
+        stderr.contains("x-labels.npy: there is no such file; ") && stderr.contains("x.npy has no columns"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -218,3 +218,20 @@ fn init_assign_and_fit_composer_read_them_too() {
     let (stdout, _) = folder.run(&["eval", "t.csv:labels", "t.csv:labels", "--split", "|"], 0);
     assert!(stdout.contains("1.0000"), "{stdout}");
 }
+
+#[test]
+fn an_empty_field_is_the_empty_set_to_eval_if_texts_are_taken_apart() {
+    let folder = Folder::new();
+    folder.write("truth.csv", "id,labels\n1,a;b\n2,\n3,b\n");
+    folder.write("pred.csv", "id,clusters\n1,\"x;y\"\n2,\"\"\n3,y\n");
+    folder.write("none.csv", "id,clusters\n1,\n2,\n3,\n");
+    let eval = |pred: &str, more: &[&str], code: i32| {
+        folder.run(&[&["eval", pred, "truth.csv", "--evaluator", "cri"], more].concat(), code)
+    };
+    let (stdout, _) = eval("pred.csv", &["--split", ";"], 0);
+    assert!(stdout.contains("1.0000"), "{stdout}");
+    eval("none.csv", &["--split", ";"], 0);
+    let (_, stderr) = eval("pred.csv", &[], 2);
+    assert!(stderr.contains("pred.csv: row 1: the set is null") && stderr.contains("with --split"), "{stderr}");
+    assert!(!stderr.contains("seed"), "{stderr}");
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
 
 use crate::common::{Folder, embeddings, texts};
@@ -114,6 +115,9 @@ fn clusters_have_the_users_names_in_every_table() {
             of.iter().zip(&called).filter(|(of, _)| **of == named).map(|(_, name)| *name).collect();
         assert_eq!(called, ["ann", "bob", "zoë"], "{named}");
     }
+    let densities = folder.read_parquet("out/densities.parquet");
+    let of_cgm: Vec<Vec<String>> = names(&densities).into_iter().map(Option::unwrap).collect();
+    assert!(of_cgm.contains(&vec!["ann".to_owned(), "zoë".to_owned()]), "{of_cgm:?}");
     // pandas cannot read lists of texts that Arrow is told to be views.
     for table in ["runs", "assignments", "clusters", "singletons"] {
         let schema = format!("{:?}", folder.read_parquet(&format!("out/{table}.parquet")).schema());
@@ -128,6 +132,14 @@ fn clusters_have_the_users_names_in_every_table() {
             continue;
         };
         let column = column.as_list::<i32>();
+        let (next, called) = (new["runner_up"].as_list::<i32>(), new["runner_up_names"].as_list::<i32>());
+        for at in (0..60).filter(|at| next.is_valid(*at)) {
+            let members = next.value(at);
+            let expected =
+                members.as_primitive::<UInt32Type>().values().iter().map(|at| ["ann", "bob", "zoë"][*at as usize]);
+            let called = called.value(at);
+            assert!(called.as_string::<i32>().iter().flatten().eq(expected), "{named} {at}");
+        }
         for (at, expected) in (0..60).map(|at| (at, SETS[at % 6])) {
             let list = column.value(at);
             assert_eq!(list.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), expected, "{named} {at}");

@@ -68,6 +68,24 @@ fn the_number_of_clusters_is_found_and_everything_about_it_is_in_the_tables() {
 }
 
 #[test]
+fn a_value_at_the_end_of_its_range_is_said_unless_nothing_can_lie_beyond() {
+    let folder = Folder::new();
+    let advice = |range: &str| {
+        folder.write("p.toml", &BLOBS.replace("{ from = 2, to = 8 }", range));
+        let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
+        stderr.lines().find(|line| line.contains("[C104]")).map(str::to_owned)
+    };
+    assert_eq!(advice("{ from = 2, to = 8 }"), None);
+    let text = advice("{ from = 2, to = 4 }").unwrap();
+    assert!(text.contains("KM on made: `k` = 4 is the largest value that was selected from, in "), "{text}");
+    let text = advice("[5, 6, 7]").unwrap();
+    assert!(text.contains("`k` = 5 is the smallest value that was selected from, in 3 of 3 trials"), "{text}");
+    folder.write("p.toml", &BLOBS.replace("k = 5, ", "k = 2, "));
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "two"], 0);
+    assert!(stderr.contains("k=2 in 3 of 3 trials") && !stderr.contains("C104"), "{stderr}");
+}
+
+#[test]
 fn what_is_selected_depends_on_neither_jobs_nor_threads() {
     let folder = Folder::new();
     folder.write("p.toml", BLOBS);
@@ -136,7 +154,8 @@ fn values_that_halves_cannot_have_are_left_out() {
     let folder = Folder::new();
     folder.write("p.toml", &BLOBS.replace("n = 120", "n = 12").replace("trials = 3", "trials = 1"));
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
-    assert!(stderr.contains("k=7 is not selected from: `k` = 7 is more than the 6 examples"), "{stderr}");
+    let refused = "2 of 7 values are not selected from, k=7 first: `k` = 7 is more than the 6 examples";
+    assert!(stderr.contains(refused), "{stderr}");
     let selection = folder.read_parquet("out/selection.parquet");
     assert!(texts(&selection, "error")[5].contains("more than the 6 examples"));
     assert!(selection["stability"].is_null(5) && !selection["stability"].is_null(4));
@@ -144,7 +163,7 @@ fn values_that_halves_cannot_have_are_left_out() {
     let (plan, _) = folder.run(&["plan", "p.toml", "--out", "out"], 0);
     assert!(plan.ends_with("1 cell, 0 to compute\n"), "{plan}");
     let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 0);
-    assert!(stderr.contains("k=7 is not selected from") && stderr.contains("1 of them kept"), "{stderr}");
+    assert!(stderr.contains(refused) && stderr.contains("1 of them kept"), "{stderr}");
 
     let few =
         BLOBS.replace("n = 120, dim = 6, k = 5", "n = 3, dim = 6, k = 2").replace("trials = 3", "trials = 1");

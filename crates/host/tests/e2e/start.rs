@@ -206,6 +206,68 @@ fn init_says_what_it_cannot_know() {
     assert!(!folder.path("n.toml").exists());
 }
 
+/// Twelve segments of two who speak in turn and at once, which begin at these times.
+fn talk(folder: &Folder, start: impl Fn(usize) -> usize) {
+    let row = |at: usize| {
+        let (numbers, who, flags) =
+            [("1,0", "ann", "1,0"), ("0,1", "ben", "0,1"), ("1,1", "ann+ben", "1,1")][at % 3];
+        format!("{at},{numbers},talk,{},{},{who},{flags}\n", start(at), at + 1)
+    };
+    let rows: String = (0..12).map(row).collect();
+    folder.write("talk.csv", &format!("id,d0,d1,file,start,end,who,is_ann,is_ben\n{rows}"));
+}
+
+#[test]
+fn init_sees_segments_texts_to_take_apart_flags_and_weights_that_fit() {
+    let folder = Folder::new();
+    talk(&folder, |at| at);
+    let weights = repository().join("data/omniglot/g.safetensors");
+    std::fs::copy(weights, folder.path("g.safetensors")).unwrap();
+    let init = |more: &[&str], code: i32| {
+        let args = [&["init", "talk.csv", "--force"], more].concat();
+        let (stdout, stderr) = folder.run(&args, code);
+        (stdout + &stderr, std::fs::read_to_string(folder.path("pipeline.toml")).unwrap_or_default())
+    };
+    let (said, pipeline) = init(&["--split", "+"], 0);
+    assert!(said.contains("the texts of the column `who` are taken for labels with `+` between them"), "{said}");
+    assert!(
+        pipeline.contains("truth = \"who\", id = \"id\", file = \"file\", start = \"start\", end = \"end\""),
+        "{pipeline}"
+    );
+    assert!(pipeline.contains("labels  = { split = \"+\" }") && pipeline.contains("use = \"der\""), "{pipeline}");
+    assert!(pipeline.contains("[composer]") && !pipeline.contains("safetensors"), "its weights are of 32 numbers");
+    folder.run(&["check", "pipeline.toml"], 0);
+    assert!(init(&["--split", ";"], 2).0.contains("there is nothing to take apart, and no text has `;` in it"));
+    assert!(
+        init(&["--split", "+", "--truth", "none"], 2).0.contains("leave it out, or let --truth name a column")
+    );
+    let (said, pipeline) = init(&[], 0);
+    assert!(
+        said.contains("`is_ann`, `is_ben` hold 0 and 1; if they are labels, --truth 'is_*' takes them"),
+        "{said}"
+    );
+    assert!(!pipeline.contains("split") && !pipeline.contains("\"der\""), "{pipeline}");
+    talk(&folder, |_| 0);
+    let (said, pipeline) = init(&["--truth", "is_*"], 0);
+    assert!(
+        said.contains("note: the columns `file`, `start`, `end` are left out: ") && !pipeline.contains("jer"),
+        "{said}"
+    );
+    folder.run(&["check", "pipeline.toml"], 0);
+}
+
+#[test]
+fn without_labels_everything_that_is_given_a_number_finds_it() {
+    let folder = Folder::new();
+    let rows: Vec<Vec<f32>> = (0..60).map(|at| vec![10.0 * (at % 3) as f32, 0.1 * (at % 7) as f32]).collect();
+    let rows = embeddings(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    folder.write_parquet("a.parquet", vec![("embedding", rows)]);
+    folder.run(&["init", "a.parquet"], 0);
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("base = { use = \"ac\", params = { k = \"auto\" } }"), "{pipeline}");
+    folder.run(&["check", "pipeline.toml"], 0);
+}
+
 #[test]
 fn init_takes_parts_of_one_set_as_a_pattern_and_finds_them_from_another_folder() {
     let folder = Folder::new();

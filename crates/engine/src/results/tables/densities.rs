@@ -6,6 +6,7 @@ use polars::prelude::*;
 use super::batch::Batch;
 use super::columns::{join_columns, lists, vectors};
 use crate::plan::Plan;
+use crate::results::names;
 use crate::run::row::Row;
 
 /// The densities of all cells that have some, with how many numbers each of a cell's vectors has.
@@ -22,6 +23,17 @@ pub(super) fn densities(plan: &Plan, batch: &Batch<'_>) -> PolarsResult<DataFram
     let found = with_densities(batch);
     let mut columns = join_columns(plan, found.clone().map(|(row, found, _)| (row, found.sets.len())));
     columns.push(lists("clusters", found.clone().flat_map(|(_, found, _)| found.sets.iter().map(Some))));
+    if names::are_there(plan) {
+        let finished = batch.finished().filter(|(_, outcome)| !outcome.clustering.densities.sets.is_empty());
+        let of_cells: Vec<Option<Vec<String>>> =
+            finished.map(|(row, outcome)| names::of_cell(plan, row, &outcome.clustering)).collect();
+        columns.push(names::lists(
+            of_cells
+                .iter()
+                .zip(found.clone())
+                .flat_map(|(names, (_, found, _))| found.sets.iter().map(move |set| (names.as_deref(), set))),
+        ));
+    }
     columns.push(vectors("centre", found.clone().flat_map(|(_, found, dim)| found.centres.chunks_exact(dim))));
     let of = || found.clone().map(|(_, found, _)| found);
     let offsets: Vec<f64> = of().flat_map(|found| found.offsets.iter().copied()).collect();

@@ -56,6 +56,8 @@ pub(super) struct Chosen {
     pub(super) seed: Option<String>,
     pub(super) trial: Option<String>,
     pub(super) id: Option<String>,
+    /// Where in a recording an example is: the columns of `file`, `start` and `end`.
+    pub(super) segments: Option<[String; 3]>,
     /// What the user should know about columns that were not chosen.
     pub(super) notes: Vec<String>,
 }
@@ -79,8 +81,84 @@ pub(super) fn choose(
         id: ID_NAMES
             .iter()
             .find_map(|name| named(described, name, |holds| [Holds::Integers, Holds::Texts].contains(&holds))),
+        segments: segments(described),
         notes,
     })
+}
+
+/// Where in a recording the examples are, if the file says so under the pipeline's own names.
+fn segments(described: &Described) -> Option<[String; 3]> {
+    let seconds = |holds| [Holds::Floats, Holds::Integers].contains(&holds);
+    Some([
+        named(described, "file", |holds| [Holds::Integers, Holds::Texts].contains(&holds))?,
+        named(described, "start", seconds)?,
+        named(described, "end", seconds)?,
+    ])
+}
+
+/// The columns of integers and texts that nothing else is known of.
+pub(super) fn could_be_labels(described: &Described) -> impl Iterator<Item = &ColumnInfo> {
+    let segments = segments(described).unwrap_or_default();
+    let is_known = move |column: &&ColumnInfo| {
+        ID_NAMES.iter().chain(&["trial"]).any(|name| column.name.eq_ignore_ascii_case(name))
+            || segments.contains(&column.name)
+    };
+    let kinds = [Holds::Integers, Holds::Texts];
+    described.columns.iter().filter(move |column| kinds.contains(&column.holds) && !is_known(column))
+}
+
+impl Chosen {
+    /// Takes the only one of these columns, whose texts are several labels with `separator` between them, for the truth.
+    ///
+    /// # Errors
+    /// If there is none, several, or the user said that there is none: then there is nothing to take apart.
+    pub(super) fn take_truth(
+        &mut self,
+        joined: Vec<String>,
+        separator: &str,
+        asked: Option<&str>,
+    ) -> Result<(), String> {
+        let nothing = "--split: no column is taken for labels, so there is nothing to take apart";
+        match (&joined[..], asked) {
+            (_, Some(_)) => Err(format!("{nothing}; leave it out, or let --truth name a column")),
+            ([], None) => {
+                Err(format!("{nothing}, and no text has `{separator}` in it; --truth names the column of labels"))
+            }
+            ([only], None) => {
+                self.notes.clear();
+                self.notes.push(format!(
+                    "the texts of the column `{only}` are taken for labels with `{separator}` between them; --truth names another"
+                ));
+                self.truth = Some(Named::One(only.clone()));
+                Ok(())
+            }
+            (several, None) => {
+                let several = several.join("`, `");
+                Err(format!("{nothing}; --truth says which of these holds labels: `{several}`"))
+            }
+        }
+    }
+
+    /// Says that columns of 0 and 1 could be labels, if there are several that are no embedding.
+    pub(super) fn suggest_flags(&mut self, flags: &[String]) {
+        let names = self.embedding.to_string();
+        let is_embedding = |flag: &&String| {
+            let mut names = names.split(',');
+            names.any(|name| name == *flag || name.strip_suffix('*').is_some_and(|stem| flag.starts_with(stem)))
+        };
+        let flags: Vec<&str> = flags.iter().filter(|flag| !is_embedding(flag)).map(String::as_str).collect();
+        let [first, _, ..] = flags[..] else { return };
+        // A pattern says the same in fewer words.
+        let stem =
+            first.find('_').map(|at| &first[..=at]).filter(|stem| flags.iter().all(|flag| flag.starts_with(stem)));
+        let option = stem.map_or_else(|| flags.join(","), |stem| format!("{stem}*"));
+        let text = format!(
+            "the columns `{}` hold 0 and 1; if they are labels, --truth '{option}' takes them",
+            flags.join("`, `")
+        );
+        self.notes.clear();
+        self.notes.push(text);
+    }
 }
 
 fn named(described: &Described, name: &str, can: impl Fn(Holds) -> bool) -> Option<String> {
@@ -207,11 +285,7 @@ fn choose_truth(
         ));
         return Ok(Some(Named::Several(flags.iter().map(|column| column.name.clone()).collect())));
     }
-    let other = |column: &&ColumnInfo| {
-        matches!(column.holds, Holds::Integers | Holds::Texts)
-            && !ID_NAMES.iter().chain(&["trial"]).any(|name| column.name.eq_ignore_ascii_case(name))
-    };
-    let others: Vec<&ColumnInfo> = described.columns.iter().filter(other).collect();
+    let others: Vec<&ColumnInfo> = could_be_labels(described).collect();
     if !others.is_empty() && notes.is_empty() {
         notes.push(format!(
             "no column is taken for labels; --truth names one, if one of these is: {}",
@@ -294,5 +368,29 @@ mod tests {
         let chosen = choose(&file, None, None).unwrap();
         assert_eq!(chosen.truth, Some(Named::from_option("anna,ben")));
         assert!(chosen.notes[0].contains("--truth none if they are not"));
+    }
+
+    #[test]
+    fn segments_are_seen_if_all_of_their_columns_are_there() {
+        let mut columns = vec![("vec", Holds::Vectors(None)), ("file", Holds::Texts), ("start", Holds::Floats)];
+        assert_eq!(choose(&described(&columns), None, None).unwrap().segments, None);
+        columns.push(("End", Holds::Integers));
+        let chosen = choose(&described(&columns), None, None).unwrap();
+        assert_eq!(chosen.segments, Some(["file", "start", "End"].map(str::to_owned)));
+        assert!(chosen.notes.is_empty(), "none of them could be labels: {:?}", chosen.notes);
+    }
+
+    #[test]
+    fn flags_that_are_no_embedding_are_suggested_in_few_words() {
+        let file = described(&[("d0", Holds::Integers), ("d1", Holds::Integers), ("is_a", Holds::Integers)]);
+        let suggested = |flags: &[&str]| {
+            let mut chosen = choose(&file, None, None).unwrap();
+            chosen.notes.clear();
+            chosen.suggest_flags(&flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>());
+            chosen.notes.join("")
+        };
+        assert!(suggested(&["d0", "d1", "is_a", "is_b"]).ends_with("--truth 'is_*' takes them"));
+        assert!(suggested(&["ann", "ben"]).ends_with("--truth 'ann,ben' takes them"));
+        assert_eq!(suggested(&["d0", "d1", "is_a"]), "");
     }
 }

@@ -10,8 +10,10 @@ use compflow_engine::data::{
     Dataset, Described, ENDINGS, Holds, SEPARATORS, Source, Survey, Trial, data_files, loader_of,
 };
 use compflow_engine::pipeline::Named;
+use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 
-use super::columns::{Chosen, choose};
+use super::columns::{Chosen, choose, could_be_labels};
+use super::weights;
 use crate::cli::InitArgs;
 use crate::failure::Failure;
 
@@ -121,6 +123,15 @@ impl Found {
             }
             chosen => chosen.map_err(fail)?,
         };
+        if let Some(separator) = split
+            && columns.truth.is_none()
+            && columns.seed.is_none()
+        {
+            columns.take_truth(joined_texts(survey, source, &described), separator, truth).map_err(fail)?;
+        }
+        if columns.truth.is_none() && truth.is_none() {
+            columns.suggest_flags(&flags_in_integers(survey, source, &described));
+        }
         let length = match &columns.embedding {
             Named::One(name) => described.holds(name).and_then(compflow_engine::data::Holds::length),
             Named::Several(names) => Some(names.len()),
@@ -168,7 +179,7 @@ impl Found {
             (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), relative)
         };
         let name = if stem.is_empty() { "data".to_owned() } else { stem };
-        let weights = weights_beside(&path, folder);
+        let weights = weights::beside(&path, data.dim).iter().map(|file| self::relative(file, folder)).collect();
         Ok(Self {
             name,
             given: given.to_owned(),
@@ -316,8 +327,10 @@ fn read(
             ("trial", one(&chosen.trial)),
             ("id", one(&chosen.id)),
         ];
+        let segments = chosen.segments.iter().flat_map(|names| SEGMENT_KEYS.iter().zip(names));
+        let segments = segments.map(|(key, name)| (*key, Some(Named::One(name.clone()))));
         let columns: Vec<(&str, Named)> =
-            columns.into_iter().filter_map(|(name, column)| Some((name, column?))).collect();
+            columns.into_iter().chain(segments).filter_map(|(name, column)| Some((name, column?))).collect();
         let source = Source { split: split.as_deref(), ..source };
         let both = survey.read(source, files, &columns, limit).and_then(|data| {
             let size: usize = data.trials.iter().map(Trial::size).sum();
@@ -327,7 +340,11 @@ fn read(
             Ok((data, more.then(|| survey.read(source, files, &others, ROWS_READ)).transpose()?))
         });
         let error = match both {
-            Ok((data, whole)) => return Ok(Read { data, whole, split, notes }),
+            Ok((data, whole)) => {
+                // Without labels there is nothing to take apart.
+                let split = split.filter(|_| chosen.truth.is_some() || chosen.seed.is_some());
+                return Ok(Read { data, whole, split, notes });
+            }
             Err(error) => error,
         };
         let Failure::Data(problem) = &error else { return Err(error) };
@@ -357,10 +374,15 @@ fn read(
             },
             Cause::Seeds => chosen.seed.take(),
             Cause::Identifier => chosen.id.take(),
+            // A recording that is missing has no cause of its own.
+            Cause::Segments | Cause::Data => chosen.segments.take().map(|names| names.join("`, `")),
             _ => None,
         };
         match left_out {
-            Some(column) => notes.push(format!("the column `{column}` is left out: {error}")),
+            Some(column) => {
+                let (what, verb) = if column.contains("`, `") { ("columns", "are") } else { ("column", "is") };
+                notes.push(format!("the {what} `{column}` {verb} left out: {error}"));
+            }
             None => return Err(error),
         }
     }
@@ -375,6 +397,27 @@ fn vectors_in_texts(survey: &Survey, source: Source<'_>, described: &Described) 
         read.ok().map(|data| data.dim).filter(|dim| *dim > 1)
     };
     texts.filter_map(|column| Some((column.name.clone(), dim(&column.name)?))).collect()
+}
+
+/// Whether a column reads as labels, as far as its first rows tell, and these are as they should be.
+fn reads_as(survey: &Survey, source: Source<'_>, truth: Named, are: impl Fn(&Trial) -> bool) -> bool {
+    let read = survey.read(source, &[source.path.to_owned()], &[("truth", truth)], 1000);
+    read.is_ok_and(|data| data.trials.iter().any(are))
+}
+
+/// The columns of texts that are several labels when they are taken apart.
+fn joined_texts(survey: &Survey, source: Source<'_>, described: &Described) -> Vec<String> {
+    let texts = could_be_labels(described).filter(|column| column.holds == Holds::Texts);
+    let several = |trial: &Trial| trial.truth.as_ref().is_some_and(|truth| truth.iter().any(|set| set.len() > 1));
+    let joined = texts.filter(|column| reads_as(survey, source, Named::One(column.name.clone()), several));
+    joined.map(|column| column.name.clone()).collect()
+}
+
+/// The columns of integers that are 0 or 1.
+fn flags_in_integers(survey: &Survey, source: Source<'_>, described: &Described) -> Vec<String> {
+    let integers = could_be_labels(described).filter(|column| column.holds == Holds::Integers);
+    let flag = |name: &str| reads_as(survey, source, Named::Several(vec![name.to_owned()]), |_| true);
+    integers.filter(|column| flag(&column.name)).map(|column| column.name.clone()).collect()
 }
 
 /// What was read.
@@ -410,17 +453,6 @@ fn labels_beside(path: &Path, relative: &str) -> Option<String> {
         .find(|ending| path.with_file_name(format!("{stem}{ending}")).is_file())?;
     let folder = relative.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
     Some(format!("{folder}{{stem}}{ending}"))
-}
-
-fn weights_beside(path: &Path, folder: &Path) -> Vec<String> {
-    let entries = path.parent().and_then(|parent| std::fs::read_dir(parent).ok());
-    let files = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let mut files: Vec<String> = files
-        .filter(|file| file.extension().is_some_and(|extension| extension == "safetensors"))
-        .map(|file| relative(&file, folder))
-        .collect();
-    files.sort();
-    files
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The pipeline that is written: what was found, and what follows from it, each with the reason beside it.
 
 use compflow_engine::pipeline::Named;
+use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 
 use super::found::{Found, LabelCounts, Lengths, SeedCounts, number};
 use super::judge::Judgement;
@@ -46,6 +47,8 @@ struct Facts {
     auto: Option<(usize, usize)>,
     /// Names of labels that only some examples have.
     names: usize,
+    /// Whether all data says where in a recording its examples are.
+    segments: bool,
 }
 
 impl Facts {
@@ -93,6 +96,7 @@ impl Facts {
             sets: at_most(sets, 1),
             auto,
             names,
+            segments: found.iter().all(|found| found.columns.segments.is_some()),
         }
     }
 }
@@ -283,8 +287,13 @@ fn data(found: &Found, seeds: bool) -> String {
         ("trial", one(&found.columns.trial)),
         ("id", one(&found.columns.id)),
     ];
-    let columns: Vec<String> =
-        columns.into_iter().filter_map(|(name, column)| Some(format!("{name} = {}", column?))).collect();
+    let segments = found.columns.segments.iter().flat_map(|names| SEGMENT_KEYS.iter().zip(names));
+    let segments = segments.map(|(key, name)| (*key, Some(quoted(name))));
+    let columns: Vec<String> = columns
+        .into_iter()
+        .chain(segments)
+        .filter_map(|(name, column)| Some(format!("{name} = {}", column?)))
+        .collect();
     let mut text = comment(&format!("Found {}.", found.facts()));
     if let Some(column) = seed {
         text += &comment(&format!(
@@ -348,8 +357,7 @@ fn clusterers(facts: &Facts) -> String {
         }
         None if auto.is_some() => format!(
             "Nobody said how many there are.{least} {how} tries {from} to {to} on halves of the data and takes what is found again best, which takes \
-             two hundred times as long as once: write a number where you know it. GCR's base begins with {sets} groups, a guess: as many \
-             sets as {k} things have."
+             two hundred times as long as once: write a number where you know it."
         ),
         None => format!(
             "Nobody said how many there are.{least} {k} is a guess, with the {sets} sets of up to two of them. Try others, as in k = {{ \
@@ -364,6 +372,7 @@ fn clusterers(facts: &Facts) -> String {
         ));
     }
     text += "\n";
+    let groups = if auto.is_some() { "\"auto\"".to_owned() } else { sets.to_string() };
     let restarts = facts.restarts.map(|restarts| format!(", restarts = {restarts}")).unwrap_or_default();
     if degree > 1 {
         text += &clusterer(
@@ -385,17 +394,16 @@ fn clusterers(facts: &Facts) -> String {
                 about,
                 "GCR",
                 "gcr",
-                &format!("{{ base = {{ use = \"ac\", params = {{ k = {sets} }} }} }}"),
+                &format!("{{ base = {{ use = \"ac\", params = {{ k = {groups} }} }} }}"),
             );
         }
     }
     let about = if degree > 1 { "Knows nothing of unions: every set is a cluster of its own." } else { "" };
-    let groups = if auto.is_some() { "\"auto\"".to_owned() } else { sets.to_string() };
     text += &clusterer(about, "k-means", "kmeans", &format!("{{ k = {groups} }}"));
     if degree == 1 {
-        text += &clusterer("", "GMM", "gmm", &format!("{{ k = {sets} }}"));
+        text += &clusterer("", "GMM", "gmm", &format!("{{ k = {groups} }}"));
         if n <= MANY {
-            text += &clusterer("", "AC", "ac", &format!("{{ k = {sets} }}"));
+            text += &clusterer("", "AC", "ac", &format!("{{ k = {groups} }}"));
         }
     }
     if n > MANY {
@@ -421,8 +429,17 @@ fn evaluators(facts: &Facts) -> String {
             &["cri", "ari", "unions"],
         ),
     };
-    let names: Vec<String> = names.iter().map(|name| format!("[[evaluator]]\nuse = \"{name}\"\n")).collect();
-    comment(about) + &names.join("\n")
+    let evaluators = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("[[evaluator]]\nuse = \"{name}\"\n")).collect();
+        names.join("\n")
+    };
+    let mut text = comment(about) + &evaluators(names);
+    if facts.segments && facts.labels.is_some() {
+        let about = "Examples are segments of recordings: the share of time that is given to nobody or to the wrong ones, overall and \
+                     by speaker. `compflow export rttm` writes who speaks when.";
+        text += &format!("\n{}{}", comment(about), evaluators(&["der", "jer"]));
+    }
+    text
 }
 
 #[cfg(test)]
