@@ -216,10 +216,10 @@ impl Stream {
     /// Why the last call failed.
     fn last_error(&mut self, status: c_int) -> Error {
         let text = match self.raw.get_last_error {
-            // SAFETY: the interface lets it be called after a call that failed.
-            Some(get_last_error) => {
-                returning_once(|| with_default_floats(|| unsafe { get_last_error(&mut self.raw) }))
-            }
+            Some(get_last_error) => returning_once(|| {
+                // SAFETY: the interface lets it be called after a call that failed.
+                with_default_floats(|| unsafe { get_last_error(&mut self.raw) })
+            }),
             None => std::ptr::null(),
         };
         if text.is_null() {

@@ -59,7 +59,7 @@ fn left(folder: &Folder, at: &str, isolate: &str) -> (String, Vec<u8>) {
     assert_eq!(texts(&runs, "clusterer").len(), 6, "{at}, {isolate}: {stdout}");
     assert!(texts(&runs, "status").iter().all(|status| *status == "ok"), "{at}, {isolate}: {stdout}");
     folder.run(&["verify", "out"], 0);
-    (stdout, std::fs::read(folder.path("out/scores.parquet")).unwrap())
+    (stdout, std::fs::read(folder.path("out/metrics.parquet")).unwrap())
 }
 
 #[test]
