@@ -29,6 +29,7 @@ pub(crate) use view::View;
 pub use words::in_words;
 
 use crate::float_env::with_default_floats;
+use crate::once::returning_once;
 use crate::{Result, Sets};
 
 /// `struct ArrowSchema` of the Arrow C data interface: a type. Released on drop.
@@ -115,7 +116,7 @@ macro_rules! released_on_drop {
             fn drop(&mut self) {
                 if let Some(release) = self.release {
                     // SAFETY: the interface has the owner of a structure call `release`, once: it sets itself to null.
-                    with_default_floats(|| unsafe { release(self) });
+                    returning_once(|| with_default_floats(|| unsafe { release(self) }));
                 }
             }
         }

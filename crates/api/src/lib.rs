@@ -134,6 +134,7 @@ pub mod fuzzing;
 mod guard;
 mod loader;
 mod locale;
+mod once;
 mod params;
 mod partial;
 pub mod presets;
@@ -166,6 +167,7 @@ pub use foreign::{
     IMPOSSIBLE, Instance,
 };
 pub use loader::{Description, LoadRequest, Loader};
+pub use once::returning_once;
 pub use params::nearest;
 pub use partial::{Fold, Partial};
 pub use presets::Preset;

@@ -131,6 +131,25 @@ pub(crate) unsafe fn lossy(raw: RawStr) -> String {
         .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
+/// How many bytes of a text that is shown are: one of hundreds of megabytes is a mistake.
+const MOST_SHOWN: usize = 1 << 14;
+
+/// Likewise, of a text that is only ever shown; one that is too long is cut.
+///
+/// # Safety
+/// As for [`optional_text`].
+pub(crate) unsafe fn for_people(raw: RawStr) -> String {
+    // SAFETY: passed on to the caller.
+    let Ok(bytes) = (unsafe { slice(raw.ptr, raw.len) }) else { return String::new() };
+    let (shown, more) = bytes.split_at(bytes.len().min(MOST_SHOWN));
+    let text = String::from_utf8_lossy(shown);
+    match more.len() {
+        0 => text.into_owned(),
+        // The last character may have been cut in two.
+        more => format!("{}… ({more} further bytes were left out)", text.trim_end_matches('\u{fffd}')),
+    }
+}
+
 /// How many bytes `len` values take, if there can be as many.
 fn require_memory<T>(ptr: *const T, len: u64) -> Result<usize> {
     let bytes = len.checked_mul(size_of::<T>() as u64).filter(|bytes| *bytes <= isize::MAX as u64);
@@ -213,8 +232,8 @@ pub(crate) unsafe fn copy_problem(raw: *const RawError) -> Problem {
             Ok(raw) => Problem {
                 code: Code::from_raw(raw.code),
                 parameter: Some(lossy(raw.parameter)).filter(|path| !path.is_empty()),
-                text: lossy(raw.text),
-                help: Some(lossy(raw.help)).filter(|help| !help.is_empty()),
+                text: for_people(raw.text),
+                help: Some(for_people(raw.help)).filter(|help| !help.is_empty()),
             },
             Err(error) => Problem { code: Code::Internal, parameter: None, text: error.to_string(), help: None },
         }
@@ -581,6 +600,19 @@ mod tests {
         };
         assert_eq!(refused(&[]), "an error is null");
         assert_eq!(refused(&[55, 0, 0, 0, 0, 0, 0]), "an error is truncated: 55 bytes, at least 56 expected");
+    }
+
+    #[test]
+    fn a_text_that_is_shown_is_cut_where_nobody_reads_on() {
+        let shown = |text: &str| unsafe {
+            // SAFETY: the text outlives the call.
+            for_people(lend(text))
+        };
+        assert_eq!(shown("short"), "short");
+        let long = shown(&"ä".repeat(MOST_SHOWN));
+        assert!(long.ends_with("ä… (16384 further bytes were left out)"), "{}", &long[long.len() - 60..]);
+        let odd = shown(&format!("a{}", "ä".repeat(MOST_SHOWN)));
+        assert!(odd.ends_with("ä… (16385 further bytes were left out)"), "{}", &odd[odd.len() - 60..]);
     }
 
     /// A structure that has grown twice.

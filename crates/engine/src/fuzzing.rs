@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::pipeline::{Options, Pipeline, Problem, Source, Variables, grid, selection};
-use crate::plugin::{Answer, Description};
+use crate::plugin::{Answer, Answered, Description, Kept};
 use crate::results::RunRecord;
 use crate::run::cache;
 
@@ -89,8 +89,9 @@ pub fn record(bytes: &[u8]) {
 
 /// Reads what a scan for libraries has kept, and what its helper says.
 pub fn description(bytes: &[u8]) {
+    let _ = Kept::from_json(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let _ = serde_json::from_str::<Answer>(text);
+    let _ = (serde_json::from_str::<Answer>(text), serde_json::from_str::<Answered>(text));
     let Ok(found) = serde_json::from_str::<Description>(text) else { return };
     let json = serde_json::to_string(&found).expect("what was just read");
     assert_eq!(serde_json::from_str::<Description>(&json).expect("what was just written"), found);

@@ -11,6 +11,8 @@ mod terminal;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 
+use compflow_engine::plugin::library;
+
 use crate::cli::{Cli, instead_of};
 use crate::terminal::{interrupt, to_stderr};
 
@@ -24,6 +26,7 @@ fn main() {
             failure::exit_code(&failure)
         }
     };
+    library::flush_stdout();
     interrupt::exit(code)
 }
 

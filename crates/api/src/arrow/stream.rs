@@ -6,6 +6,7 @@ use super::{ArrowArray, ArrowArrayStream, ArrowSchema, Build, Table, View};
 use crate::abi::RawTable;
 use crate::float_env::with_default_floats;
 use crate::guard::catch;
+use crate::once::returning_once;
 use crate::{Error, Result};
 
 /// A stream of tables with the same columns, produced as they are asked for; every Arrow implementation can read it.
@@ -215,8 +216,10 @@ impl Stream {
     /// Why the last call failed.
     fn last_error(&mut self, status: c_int) -> Error {
         let text = match self.raw.get_last_error {
-            // SAFETY: the interface lets it be called after a call that failed.
-            Some(get_last_error) => with_default_floats(|| unsafe { get_last_error(&mut self.raw) }),
+            Some(get_last_error) => returning_once(|| {
+                // SAFETY: the interface lets it be called after a call that failed.
+                with_default_floats(|| unsafe { get_last_error(&mut self.raw) })
+            }),
             None => std::ptr::null(),
         };
         if text.is_null() {
@@ -232,7 +235,8 @@ impl Stream {
             let mut schema = ArrowSchema::empty();
             let get_schema = self.raw.get_schema.ok_or_else(|| Error::new("the stream has no schema"))?;
             // SAFETY: the stream is live, and the schema is one to be overwritten.
-            let status = with_default_floats(|| unsafe { get_schema(&mut self.raw, &mut schema) });
+            let status =
+                returning_once(|| with_default_floats(|| unsafe { get_schema(&mut self.raw, &mut schema) }));
             if status != 0 {
                 return Err(self.last_error(status));
             }
@@ -249,7 +253,7 @@ impl Stream {
         let mut array = ArrowArray::empty();
         let get_next = self.raw.get_next.ok_or_else(|| Error::new("the stream has no tables"))?;
         // SAFETY: the stream is live, and the array is one to be overwritten.
-        let status = with_default_floats(|| unsafe { get_next(&mut self.raw, &mut array) });
+        let status = returning_once(|| with_default_floats(|| unsafe { get_next(&mut self.raw, &mut array) }));
         if status == 0 { Ok(array) } else { Err(self.last_error(status)) }
     }
 

@@ -8,7 +8,8 @@ use crate::abi::*;
 use crate::float_env::with_default_floats;
 use crate::guard::catch;
 use crate::locale::with_c_locale;
-use crate::raw::{copy_problem, hand_error, lend, lossy, status_result, text};
+use crate::once::returning_once;
+use crate::raw::{copy_problem, for_people, hand_error, lend, status_result, text};
 use crate::{Error, Kind, Level, Problem, Result, Services};
 
 /// What a [`RawHost`] made by [`call`] points to.
@@ -18,7 +19,7 @@ struct Sink<'a> {
 }
 
 /// Makes a call with a service table that answers with `services`, and turns its status into a result. Whatever the
-/// callee does to the processor's floating-point mode ends with the call.
+/// callee does to the processor's floating-point mode ends with the call, and so do processes that it forks.
 pub(super) fn call(services: &Services<'_>, function: impl FnOnce(*const RawHost) -> i32) -> Result<()> {
     let sink = Sink { services, problems: Mutex::default() };
     let host = RawHost {
@@ -35,7 +36,7 @@ pub(super) fn call(services: &Services<'_>, function: impl FnOnce(*const RawHost
         input: on_input,
         create: on_create,
     };
-    let status = with_c_locale(|| with_default_floats(|| function(&host)));
+    let status = returning_once(|| with_c_locale(|| with_default_floats(|| function(&host))));
     let problems = sink.problems.into_inner().unwrap_or_else(PoisonError::into_inner);
     if status == STATUS_CANCELLED && services.host.cancel().load(Ordering::Relaxed) == 0 {
         return Err(Error::new("stopped as if it had been cancelled, and nobody has cancelled it"));
@@ -73,7 +74,7 @@ unsafe extern "C" fn on_log(ctx: *mut c_void, level: u32, raw: RawStr) {
     // SAFETY: as in `on_error`.
     let _ = unsafe {
         answer(ctx, |sink| {
-            sink.services.host.log(level, &lossy(raw));
+            sink.services.host.log(level, &for_people(raw));
             Ok(())
         })
     };

@@ -46,6 +46,11 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    /// Whether it is another cell but for the option that may have been selected.
+    pub(crate) fn is_of(&self, cell: Self) -> bool {
+        Self { option: cell.option, ..*self } == cell
+    }
+
     /// The trial that is clustered.
     pub(crate) fn trial<'p>(&self, plan: &'p Plan) -> &'p Trial {
         &plan.data[self.data].dataset.trials[self.trial]

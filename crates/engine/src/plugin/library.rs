@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use compflow_api::abi::{ABI_SYMBOL, ABI_VERSION, ENTRY_SYMBOL, EntryFn, MAGIC, MIN_LIBRARY_SIZE, RawAbi};
-use compflow_api::{ForeignLibrary, Problem, collect_problem, with_default_floats};
+use compflow_api::{ForeignLibrary, Problem, collect_problem, returning_once, with_default_floats};
 use libloading::{Library, Symbol};
 
 use crate::error::{Error, Result};
@@ -20,13 +20,12 @@ use crate::error::{Error, Result};
 pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
     #[cfg(unix)]
     crate::files::umask::remember();
-    // Constructors may change how the processor rounds, as those of a library built with -ffast-math do.
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
-    let library = with_default_floats(|| unsafe { Library::new(lasting_name(path, file)) })
+    let library = foreign(|| unsafe { Library::new(lasting_name(path, file)) })
         // Libraries beside it are found by the folder that is in its path.
         // SAFETY: as above.
-        .or_else(|_| with_default_floats(|| unsafe { Library::new(path) }))
+        .or_else(|_| foreign(|| unsafe { Library::new(path) }))
         .map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
     // It must stay loaded even if it is refused below: its constructors have run.
     let library: &'static Library = Box::leak(Box::new(library));
@@ -42,14 +41,19 @@ pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
         .map_err(|_| refused(format!("is no complete compflow plugin: it does not export `{ENTRY_SYMBOL}`")))?;
     let mut problems: Vec<Problem> = Vec::new();
     // SAFETY: the ABI version has been checked, and the library is never closed; the sink is as `collect_problem` expects.
-    let described =
-        with_default_floats(|| unsafe { entry(collect_problem, std::ptr::from_mut(&mut problems).cast()) });
+    let described = foreign(|| unsafe { entry(collect_problem, std::ptr::from_mut(&mut problems).cast()) });
     if described.is_null() {
         let reasons: Vec<String> = problems.iter().map(Problem::to_string).collect();
         return Err(refused(format!("failed to describe its components: {}", reasons.join("; "))));
     }
     // SAFETY: as above.
     unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
+}
+
+/// Runs code of a library: constructors may change how the processor rounds, as those of a library built with -ffast-math do, and
+/// may fork.
+fn foreign<R>(call: impl FnOnce() -> R) -> R {
+    returning_once(|| with_default_floats(call))
 }
 
 /// A name of an open file that leads to it whatever becomes of its own, where there are such names. The file stays open: what
@@ -134,6 +138,39 @@ pub fn on_exit(handler: extern "C" fn()) {
     // SAFETY: the function lives as long as the process.
     unsafe { libc::atexit(handler) };
 }
+
+/// The stream that C calls stdout.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn c_stdout() -> *mut libc::FILE {
+    unsafe extern "C" {
+        #[cfg_attr(target_os = "macos", link_name = "__stdoutp")]
+        static stdout: *mut libc::FILE;
+    }
+    // SAFETY: the C library declares it so, and sets it before any code runs.
+    unsafe { stdout }
+}
+
+/// Lets what libraries print leave the process line by line, as on a terminal: it ends without their being asked to finish.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub fn print_lines() {
+    // SAFETY: the stream is open, or it refuses; it brings a buffer of its own.
+    unsafe { libc::setvbuf(c_stdout(), std::ptr::null_mut(), libc::_IOLBF, 0) };
+}
+
+/// Lets what libraries have printed leave the process, whole lines or not.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub fn flush_stdout() {
+    // SAFETY: the stream is open, or it refuses.
+    unsafe { libc::fflush(c_stdout()) };
+}
+
+/// Elsewhere the stream has no name that is known.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn print_lines() {}
+
+/// Likewise.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn flush_stdout() {}
 
 /// Ends the process at once, without what libraries want to be done before.
 #[cfg(unix)]

@@ -10,4 +10,6 @@ pub mod trust;
 
 pub use self::registry::{Entry, Known, LibraryFile, Registry, State};
 pub use self::rehearsal::{Rehearsal, rehearse};
-pub use self::scan::{Answer, DescribedComponent, Description, Scan, answer};
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::scan::Kept;
+pub use self::scan::{Answer, Answered, DescribedComponent, Description, Scan, answered};

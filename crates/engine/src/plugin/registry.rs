@@ -114,11 +114,11 @@ fn look_into(libraries: &[LibraryFile], may_open: &[Option<&str>], scan: &Scan) 
     let unknown: Vec<usize> =
         (0..libraries.len()).filter(|at| may_open[*at].is_some() && found[*at].is_none()).collect();
     let paths: Vec<&Path> = unknown.iter().map(|at| libraries[*at].path.as_path()).collect();
-    for (at, (answer, lasting)) in unknown.into_iter().zip(scan.look(&paths)) {
-        if let Some(hash) = may_open[at].filter(|_| lasting) {
-            scan.keep(hash, &answer);
+    for (at, looked) in unknown.into_iter().zip(scan.look(&paths)) {
+        if let Some(hash) = may_open[at] {
+            scan.keep(hash, &looked);
         }
-        found[at] = Some(answer);
+        found[at] = Some(looked.answer);
     }
     found
 }
@@ -157,6 +157,8 @@ pub struct Registry {
     pub libraries: Arc<[LibraryFile]>,
     /// Several entries under one name are an error when that name is used.
     components: Arc<Components>,
+    /// How libraries were looked into that are not open yet.
+    scan: Option<Arc<Scan>>,
     /// Where components of other people's libraries are made first.
     pub(super) rehearsed: Option<Rehearsed>,
 }
@@ -218,6 +220,7 @@ impl Registry {
             folders: folders.into(),
             libraries: libraries.into(),
             components: components.into(),
+            scan: scan.cloned().map(Arc::new),
             rehearsed: None,
         }
     }
@@ -265,7 +268,11 @@ impl Registry {
         };
         let component =
             library.components.iter().find(|component| (component.kind, component.name) == (kind, name));
-        let gone = || unusable(format!("no longer offers the {kind} `{name}`"));
+        let gone = || {
+            // What was kept of it is not so, and would be said again and again.
+            self.scan.iter().zip(file.hash()).for_each(|(scan, hash)| scan.forget(hash));
+            unusable(format!("no longer offers the {kind} `{name}`, as it did when it was looked at; run again"))
+        };
         Ok(Entry { component: *component.ok_or_else(gone)?, library: at })
     }
 

@@ -66,6 +66,8 @@ struct Helper {
     process: Process,
     told: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// How many components it was asked for; it answers with the number of each.
+    asked: u64,
 }
 
 impl Rehearsed {
@@ -129,13 +131,15 @@ impl Helper {
         let setup = Setup { folder: folder.to_owned(), memory, pins: how.pins.clone() };
         // That nobody reads it shows in that nobody answers.
         let _ = say(&mut told, &setup);
-        Ok(Self { process, told, answers })
+        Ok(Self { process, told, answers, asked: 0 })
     }
 
     /// Whether it has survived.
     fn makes(&mut self, asked: &Asked) -> bool {
-        let mut answer = [0];
-        say(&mut self.told, asked).is_ok() && self.answers.read_exact(&mut answer).is_ok()
+        self.asked += 1;
+        let expected = self.asked.to_le_bytes();
+        let mut answer = expected;
+        say(&mut self.told, asked).is_ok() && self.answers.read_exact(&mut answer).is_ok() && answer == expected
     }
 }
 
@@ -158,14 +162,14 @@ pub fn rehearse(
     let setup = lines.next().ok_or(io::ErrorKind::UnexpectedEof)??;
     let Setup { folder, memory, pins } = serde_json::from_str(&setup)?;
     let factory = Factory::new(&libraries(&pins), &folder, &Silent::shared(), &Cancel::new(), memory);
-    for line in lines {
+    for (number, line) in (1u64..).zip(lines) {
         let (kind, name, params): Asked = serde_json::from_str(&line?)?;
         if let Ok(created) = factory.create(kind, &name, &params, &name) {
             let _ = created.instance.flags();
             let _ = created.instance.columns();
             drop(created);
         }
-        answers.write_all(b".")?;
+        answers.write_all(&number.to_le_bytes())?;
         answers.flush()?;
     }
     Ok(())

@@ -2,7 +2,6 @@
 //! crashes by being loaded costs nobody but itself; and what it found is kept under the library's content.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +12,8 @@ use compflow_api::{ForeignLibrary, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::library;
-use crate::files::{plain, write_whole};
+use crate::cancel::Cancel;
+use crate::files::{hash_of, open_file, plain, read_file, replaceable, sealed, write_file};
 use crate::processes::Process;
 
 /// How long opening one library may take.
@@ -66,10 +66,48 @@ impl From<&ForeignLibrary> for Description {
 /// What a helper says of a library: what it offers, or why it cannot be used.
 pub type Answer = Result<Description, String>;
 
+/// What a helper says, and of what: nothing else that comes from its process must pass for that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The library, as it was named, as far as that is text.
+    pub path: String,
+    /// Hash of the content that was opened; empty if it could not be read.
+    pub hash: String,
+    /// What there is to say of it.
+    pub answer: Answer,
+}
+
+/// What is kept of a library.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    hash: String,
+    answer: Answer,
+}
+
+/// More bytes than what is kept of a library ever has.
+const MOST_KEPT: u64 = 64 << 20;
+
+impl Kept {
+    /// What was kept, if it is what was written.
+    pub(crate) fn from_json(bytes: &[u8]) -> Option<Self> {
+        sealed::from_json(bytes)
+    }
+}
+
+/// What a look into a library has found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) answer: Answer,
+    /// Whether it is the library's own content that decides.
+    lasting: bool,
+    /// Hash of the content that was opened, if it came to that.
+    hash: Option<String>,
+}
+
 /// How libraries are looked into.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    /// Starts a helper, which prints the [`answer`] to every library that is named behind its arguments, a line of JSON each.
+    /// Starts a helper, which prints what was [`answered`] to every library that is named behind its arguments, a line of JSON each.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
@@ -78,19 +116,27 @@ pub struct Scan {
 }
 
 /// Opens a library, in this process.
-pub fn answer(path: &Path) -> Answer {
-    let file = File::open(path).map_err(|error| plain(&error))?;
-    library::open(path, file).map(|library| Description::from(&library)).map_err(|error| error.to_string())
+pub fn answered(path: &Path) -> Answered {
+    let read = open_file(path).and_then(|file| Ok((hash_of(&file, &Cancel::new())?, file)));
+    let (hash, answer) = match read {
+        Ok((hash, file)) => (hash, library::open(path, file).map_err(|error| error.to_string())),
+        Err(error) => (String::new(), Err(plain(&error))),
+    };
+    Answered {
+        path: path.to_string_lossy().into_owned(),
+        hash,
+        answer: answer.map(|library| Description::from(&library)),
+    }
 }
 
 impl Scan {
     /// What libraries offer, in their order. One that ends the helper, or keeps it from answering, is refused for that.
     pub fn look_into(&self, libraries: &[&Path]) -> Vec<Answer> {
-        self.look(libraries).into_iter().map(|(answer, _)| answer).collect()
+        self.look(libraries).into_iter().map(|found| found.answer).collect()
     }
 
-    /// Likewise, with whether it is the library's own content that decides.
-    pub(super) fn look(&self, libraries: &[&Path]) -> Vec<(Answer, bool)> {
+    /// Likewise, with what decides whether it can be kept.
+    pub(super) fn look(&self, libraries: &[&Path]) -> Vec<Found> {
         let mut answers = Vec::new();
         while let Some(left) = libraries.get(answers.len()..).filter(|left| !left.is_empty()) {
             let (reason, lasting) = match self.help(left, &mut answers) {
@@ -98,7 +144,7 @@ impl Scan {
                 Err(error) => (format!("cannot be looked into: {}", plain(&error)), false),
             };
             if answers.len() < libraries.len() {
-                answers.push((Err(reason), lasting));
+                answers.push(Found { answer: Err(reason), lasting, hash: None });
             }
         }
         answers
@@ -106,7 +152,7 @@ impl Scan {
 
     /// Takes a helper's answers; returns why there are no more, and whether that lasts: a machine that is busy, or kills for want of
     /// memory, says nothing of the library.
-    fn help(&self, libraries: &[&Path], answers: &mut Vec<(Answer, bool)>) -> std::io::Result<(String, bool)> {
+    fn help(&self, libraries: &[&Path], answers: &mut Vec<Found>) -> std::io::Result<(String, bool)> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).args(libraries).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut helper = Process::start(&mut command)?;
@@ -114,24 +160,27 @@ impl Scan {
         if let Some(stdout) = helper.child.stdout.take() {
             std::thread::Builder::new().spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    let Ok(answer) = serde_json::from_str::<Answer>(&line) else { break };
+                    let Ok(answer) = serde_json::from_str::<Answered>(&line) else { break };
                     if sender.send(answer).is_err() {
                         break;
                     }
                 }
             })?;
         }
-        let mut left = libraries.len();
+        let mut left = libraries.iter();
         let mut deadline = Instant::now() + PATIENCE;
         let (mut status, mut closed, mut heard_all) = (None, false, false);
-        while left > 0 {
+        while let Some(next) = left.as_slice().first() {
             match answered.recv_timeout(INTERVAL) {
-                Ok(answer) => {
-                    // What cannot be used may depend on other things than its content, such as libraries that it needs.
-                    let lasting = answer.is_ok();
-                    answers.push((answer, lasting));
-                    left -= 1;
-                    deadline = Instant::now() + PATIENCE;
+                Ok(Answered { path, hash, answer }) => {
+                    // Of another one nobody has asked, or has heard already.
+                    if path == next.to_string_lossy() {
+                        // What cannot be used may depend on other things than its content, such as libraries that it needs.
+                        let lasting = answer.is_ok();
+                        answers.push(Found { answer, lasting, hash: Some(hash) });
+                        left.next();
+                        deadline = Instant::now() + PATIENCE;
+                    }
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) if status.is_some() => {
@@ -158,7 +207,7 @@ impl Scan {
         }
         let lasting = heard_all && status.is_some_and(|status| !killed(status));
         let reason = match status {
-            _ if left == 0 => String::new(),
+            _ if left.len() == 0 => String::new(),
             Some(status) => format!("is not loaded: it ends the process that opens it, by {}", ending(status)),
             None if closed => {
                 "is not loaded: it has closed what the process that opens it answers through".to_owned()
@@ -171,16 +220,28 @@ impl Scan {
     /// What was found before in a library of this content.
     pub(super) fn recall(&self, hash: &str) -> Option<Answer> {
         let place = self.place(hash)?;
-        let text = std::fs::read_to_string(&place).ok()?;
+        let kept = Kept::from_json(&read_file(&place, MOST_KEPT).ok()?).filter(|kept| kept.hash == hash)?;
         let again = |reason: String| format!("{reason}; remove {} to have it tried again", place.display());
-        Some(serde_json::from_str::<Answer>(&text).ok()?.map_err(again))
+        Some(kept.answer.map_err(again))
     }
 
-    /// Keeps what was found. Whoever cannot looks again the next time.
-    pub(super) fn keep(&self, hash: &str, found: &Answer) {
-        let Some((path, json)) = self.place(hash).zip(serde_json::to_string(found).ok()) else { return };
+    /// Keeps what was found in a library of this content, if that is what decides. Whoever cannot looks again the next time.
+    pub(super) fn keep(&self, hash: &str, found: &Found) {
+        let other = found.hash.as_ref().is_some_and(|opened| opened != hash);
+        if !found.lasting || other {
+            return;
+        }
+        let kept = Kept { hash: hash.to_owned(), answer: found.answer.clone() };
+        let Some((path, json)) = self.place(hash).zip(sealed::to_json(&kept).ok()) else { return };
         let _ = path.parent().map(std::fs::create_dir_all);
-        let _ = write_whole(&path, false, |file| file.write_all(json.as_bytes()));
+        // Nobody has kept anything in a pipe or a link that is in the way there.
+        let _ = replaceable(&path).or_else(|_| std::fs::remove_file(&path));
+        let _ = write_file(&path, |file| file.write_all(json.as_bytes()));
+    }
+
+    /// Lets go of what was kept, which is not so.
+    pub(super) fn forget(&self, hash: &str) {
+        let _ = self.place(hash).map(std::fs::remove_file);
     }
 
     fn place(&self, hash: &str) -> Option<PathBuf> {

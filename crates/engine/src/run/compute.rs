@@ -51,7 +51,6 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
     let Job { plan, factory, cache, .. } = *job;
     let observer = &*factory.observer;
     let about = cell.about(plan);
-    let _calling = factory.observer.calling(&about, &components(job, cell));
     let (cell, selection) = match select(job, cell) {
         Ok(settled) => settled,
         Err(Error::Cancelled) => return Row::unfinished(cell),
@@ -127,7 +126,7 @@ pub(super) fn compute(job: &Job<'_>, cell: Cell) -> Row {
 }
 
 /// What computes a cell before it is scored, and the files that it is from.
-fn components(job: &Job<'_>, cell: Cell) -> String {
+pub(super) fn components(job: &Job<'_>, cell: Cell) -> String {
     let full_name = |recipe: &Recipe| job.factory.full_name(recipe.kind, &recipe.name);
     let clusterer = full_name(&cell.setup(job.plan).recipe);
     match &job.plan.setting.composer {

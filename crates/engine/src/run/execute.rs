@@ -1,6 +1,7 @@
 //! All cells of a plan, in parallel.
 
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::budget::{Budget, Place, Room};
 use super::cache::Cache;
-use super::compute::{Job, compute};
+use super::compute::{Job, components, compute};
 use super::estimate::Estimate;
 use super::isolate::{Hand, Workers};
 use super::memory::Sampler;
@@ -20,6 +21,7 @@ use crate::observer::{Counted, Progress};
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
 use crate::plugin::factory::Factory;
+use crate::plugin::library;
 
 /// How long cells may take to notice that the end was requested before the run ends without them.
 pub(super) const GRACE: Duration = Duration::from_millis(700);
@@ -155,7 +157,16 @@ fn collect(shared: &Arc<Shared>, cells: Vec<Cell>, rows: &mut Vec<Row>, counter:
 
 /// What becomes of a cell in this process. A panic of our own is an error like another.
 pub(super) fn attempt(shared: &Shared, cell: Cell, room: &dyn Room) -> Row {
-    catch_unwind(AssertUnwindSafe(|| compute(&shared.job(room), cell))).unwrap_or_else(|_| Row {
+    let job = shared.job(room);
+    let about = cell.about(&shared.plan);
+    // A component that ends its thread unwinds everything up to what catches panics, where the process is aborted: who it was must
+    // not be forgotten on the way.
+    let calling = ManuallyDrop::new(shared.factory.observer.calling(&about, &components(&job, cell)));
+    let row = catch_unwind(AssertUnwindSafe(|| compute(&job, cell)));
+    drop(ManuallyDrop::into_inner(calling));
+    // What a component has printed and the C library still holds would be lost with the process.
+    library::flush_stdout();
+    row.unwrap_or_else(|_| Row {
         error: Some("compflow itself panicked; please report this".to_owned()),
         ..Row::unfinished(cell)
     })

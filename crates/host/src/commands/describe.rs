@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use compflow_engine::plugin::answer;
+use compflow_engine::plugin::answered;
 
-use super::print;
+use super::print_json;
 use crate::failure::Failure;
 
 /// Runs the command.
@@ -16,8 +16,8 @@ pub(crate) fn run(libraries: &[PathBuf]) -> Result<i32, Failure> {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     for library in libraries {
-        let json = serde_json::to_string(&answer(library)).map_err(|error| Failure::run(error.to_string()))?;
-        print(&format!("{json}\n"))?;
+        let json = serde_json::to_string(&answered(library)).map_err(|error| Failure::run(error.to_string()))?;
+        print_json(&format!("{json}\n"))?;
     }
     Ok(0)
 }

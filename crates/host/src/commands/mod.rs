@@ -36,6 +36,7 @@ use std::sync::Arc;
 use compflow_engine::data::loader_of;
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
+use compflow_engine::plugin::library;
 use compflow_engine::{Cancel, Level, Observer, Pipeline, Plan, Resources};
 
 use crate::cli::{Cli, Command, Export, PipelineArgs};
@@ -56,6 +57,7 @@ pub(crate) fn dispatch(cli: &Cli) -> Result<i32, Failure> {
     let tests = matches!(&cli.command, Command::TestPlugin(args) if args.worker.is_some());
     if !tests {
         stdout::take();
+        library::print_lines();
     }
     #[cfg(unix)]
     if !tests && !matches!(cli.command, Command::Worker | Command::Describe { .. } | Command::Rehearse) {

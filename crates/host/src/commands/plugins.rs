@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use compflow_engine::Registry;
 use compflow_engine::pipeline::Pins;
-use compflow_engine::plugin::{Answer, Known, Scan, State, answer, trust};
+use compflow_engine::plugin::{Answer, Known, Scan, State, answered, trust};
 use serde_json::{Value, json};
 
 use super::{print, print_json};
@@ -37,7 +37,7 @@ pub(crate) fn scanned(folders: &[PathBuf], pins: &Pins) -> Registry {
 pub(crate) fn look_into(file: &Path) -> Answer {
     match scan() {
         Some(scan) => scan.look_into(&[file]).pop().unwrap_or_else(|| Err("cannot be looked into".to_owned())),
-        None => answer(file),
+        None => answered(file).answer,
     }
 }
 

@@ -384,3 +384,51 @@ fn what_a_plugin_prints_logs_and_where_it_goes_is_not_seen_elsewhere() {
         assert_eq!(cells(&folder).len(), 4);
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_c_holds_back_of_what_is_printed_is_printed_and_a_line_without_an_end_is_cut() {
+    for isolate in ["isolate=true", "isolate=false"] {
+        let folder = with_wrong("print");
+        let (stdout, stderr) = folder.run(&[&RUN[..], &["--format", "csv", "--set", isolate]].concat(), 0);
+        assert!(stdout.starts_with("data,") && !stdout.contains("hello"), "{stdout}");
+        assert_eq!(stderr.matches("hello in C\nwithout an end").count(), 2, "{isolate}: {stderr}");
+
+        let folder = with_wrong("verbose");
+        let (_, stderr) = folder.run(&[&RUN[..], &["--set", isolate]].concat(), 0);
+        assert!(stderr.contains("x… (19983616 further bytes were left out)\n"), "{isolate}: {}", stderr.len());
+        assert!(stderr.len() < 100_000, "{isolate}: {}", stderr.len());
+    }
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_component_that_ends_its_thread_is_named() {
+    let folder = with_wrong("end_thread");
+    finished(folder.compflow(&RUN).output().unwrap(), 1);
+    for (name, error) in cells(&folder) {
+        match name.as_str() {
+            "KM" => assert_eq!(error, ""),
+            _ => assert!(
+                error.starts_with("clusterer `wrong` of /") && error.contains("crashed: SIGABRT"),
+                "{error}"
+            ),
+        }
+    }
+    let folder = with_wrong("end_thread");
+    let output = folder.compflow(&[&RUN[..], &["--set", "isolate=false"]].concat()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(stderr.contains("error: crashed by SIGABRT in clusterer `wrong` of /"), "{stderr}");
+}
+
+#[test]
+fn a_limit_that_a_component_sets_ends_with_its_worker() {
+    let folder = with_wrong("few_files");
+    let output = folder.compflow(&RUN).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains(" KM: "), "{stderr}");
+    let kept = std::fs::read_dir(folder.path("out/cells")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(kept.filter(|path| path.extension().is_some_and(|ending| ending == "cell")).count(), 2, "{stderr}");
+    assert!(cells(&folder).iter().all(|(name, error)| name != "KM" || error.is_empty()), "{stderr}");
+}

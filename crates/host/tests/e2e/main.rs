@@ -19,6 +19,7 @@ mod editors;
 mod examples;
 mod faults;
 mod fit_composer;
+mod forks;
 mod hostile_names;
 mod howto;
 mod input;

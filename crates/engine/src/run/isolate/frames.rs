@@ -30,6 +30,8 @@ pub(super) struct Setup {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
     Compute {
+        /// Of all orders to this worker, which one: its answer has the same number.
+        number: u64,
         cell: Cell,
         /// The cell's key in the plan of the run: the worker's must be the same.
         key: String,
@@ -56,8 +58,9 @@ pub(super) enum Told {
     Returned(u64),
     /// A cell needs so many bytes, more than its share, and waits.
     Needs(u64, String),
-    /// What became of the cell. The worker is spent if it must not compute another.
+    /// What became of the cell of this order. The worker is spent if it must not compute another.
     Ended {
+        number: u64,
         row: Box<Row>,
         spent: bool,
     },

@@ -53,8 +53,7 @@ impl<'w> Hand<'w> {
             // No component is called.
             return attempt(shared, cell, place);
         }
-        let order = Order::Compute { cell, key: cell.key(plan) };
-        match self.order(&order, place, &*factory.observer, &factory.cancel) {
+        match self.order(cell, cell.key(plan), place, &*factory.observer, &factory.cancel) {
             Ok(row) => row,
             Err(_) if factory.cancel.requested() => Row::unfinished(cell),
             Err(reason) => {
@@ -66,7 +65,8 @@ impl<'w> Hand<'w> {
 
     fn order(
         &mut self,
-        order: &Order,
+        cell: Cell,
+        key: String,
         place: &Place<'_>,
         observer: &dyn Observer,
         cancel: &Cancel,
@@ -75,13 +75,16 @@ impl<'w> Hand<'w> {
             Some(worker) => worker,
             None => Worker::start(self.workers, observer, cancel)?,
         };
+        worker.orders += 1;
+        let ordered = worker.orders;
         // That nobody reads it shows in that nobody answers.
-        let _ = frames::write(&worker.channel, order);
+        let _ = frames::write(&worker.channel, &Order::Compute { number: ordered, cell, key });
         match worker.answer(self.workers.timeout, Some(place), observer, cancel)? {
-            Told::Ended { row, spent } => {
+            Told::Ended { number, row, spent } if number == ordered && row.cell.is_of(cell) => {
                 self.worker = Some(worker).filter(|_| !spent);
                 Ok(*row)
             }
+            // Whatever it says next may be as wrong.
             _ => Err("a worker process has said what nobody asked".to_owned()),
         }
     }
@@ -93,6 +96,8 @@ struct Worker {
     process: Process,
     channel: UnixStream,
     told: Receiver<Told>,
+    /// How many orders it was given: the number of the last one.
+    orders: u64,
     /// The components that it is calling, the last one inside the others.
     calls: BTreeMap<u64, String>,
 }
@@ -131,7 +136,7 @@ impl Worker {
                 }
             }
         })?;
-        Ok(Self { process, channel, told, calls: BTreeMap::new() })
+        Ok(Self { process, channel, told, orders: 0, calls: BTreeMap::new() })
     }
 
     /// What it says next that is no news about the work; or why it says nothing any more.
@@ -170,6 +175,8 @@ impl Worker {
                     // To wait is no fault of the component.
                     deadline = deadline.map(|(deadline, timeout)| (deadline + asked.elapsed(), timeout));
                 }
+                // Nobody waits for it any more.
+                Ok(Told::Ended { number, .. }) if number < self.orders => {}
                 Ok(answer) => return Ok(answer),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) if gone.is_some_and(|gone| Instant::now() > gone) => {

@@ -51,17 +51,19 @@ pub fn serve(
             return Ok(());
         }
     };
-    let (orders, ordered) = mpsc::channel::<(Cell, String)>();
+    let (orders, ordered) = mpsc::channel::<(u64, Cell, String)>();
     let (grants, granted) = mpsc::channel::<()>();
     let (ended, end) = mpsc::channel::<()>();
     let told = teller.clone();
     let computing = std::thread::Builder::new().spawn(move || {
         let room = Asked { teller: teller.clone(), granted: Mutex::new(granted) };
-        for (cell, key) in ordered {
+        for (number, cell, key) in ordered {
             let row = compute(&shared, cell, &key, &room);
-            let spent = cell_of(&shared.plan, cell)
+            let damaged = cell_of(&shared.plan, cell)
                 .is_none_or(|(data, trial)| data.dataset.trials[trial].damaged.load(Ordering::Relaxed));
-            teller.tell(&Told::Ended { row: Box::new(row), spent });
+            // What could not be kept may be for what a component has done to the process, as to how many files it may open.
+            let spent = damaged || row.unkept.is_some();
+            teller.tell(&Told::Ended { number, row: Box::new(row), spent });
         }
         drop(ended);
     });
@@ -72,7 +74,7 @@ pub fn serve(
     told.tell(&Told::Ready);
     loop {
         let heard = match frames::read(&channel) {
-            Ok(Order::Compute { cell, key }) => orders.send((cell, key)).is_ok(),
+            Ok(Order::Compute { number, cell, key }) => orders.send((number, cell, key)).is_ok(),
             Ok(Order::GoOn) => grants.send(()).is_ok(),
             // Nothing more is wanted.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
@@ -148,9 +150,11 @@ impl Room for Asked {
 }
 
 /// Tells the run what happens. A process that cannot say any more what it does ends at once: the run is gone, or a component has
-/// closed what the run listens to, and would let it wait for ever.
+/// closed what the run listens to, and would let it wait for ever. One that a component has forked says nothing: the run would take it
+/// for the worker.
 #[derive(Debug)]
 struct Teller {
+    process: u32,
     channel: Mutex<UnixStream>,
     /// For what is next begun.
     next: AtomicU64,
@@ -158,10 +162,14 @@ struct Teller {
 
 impl Teller {
     fn new(channel: UnixStream) -> Self {
-        Self { channel: Mutex::new(channel), next: AtomicU64::new(0) }
+        Self { process: std::process::id(), channel: Mutex::new(channel), next: AtomicU64::new(0) }
     }
 
     fn tell(&self, told: &Told) {
+        // Before anything else: a thread that is only there in the other process may hold the channel.
+        if std::process::id() != self.process {
+            return;
+        }
         let channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         if frames::write(&*channel, told).is_err() {
             library::exit(SPEECHLESS);

@@ -8,6 +8,8 @@
 #include <fenv.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -48,6 +50,14 @@ __attribute__((constructor)) static void wait_or_fork(void) {
   }
   abort();
 }
+
+/* Goes on in two processes. */
+static void fork_at(const char *where) {
+  const char *forks = getenv("WRONG_TWINS");
+  if (forks && strcmp(forks, where) == 0 && fork() < 0) abort();
+}
+
+__attribute__((constructor)) static void fork_while_opened(void) { fork_at("open"); }
 
 /* Ends the process as nobody hears of. */
 static void quit_at(const char *where) {
@@ -126,6 +136,7 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
   char heard;
   while (is(&made, "listen") && read(0, &heard, 1) > 0) continue;
   quit_at("create");
+  fork_at("create");
   if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look"));
   *instance = compflow_copy(&made, sizeof made);
   return *instance ? COMPFLOW_STATUS_OK : compflow_no_memory(host);
@@ -134,6 +145,7 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
 static int32_t destroy(void *instance, const CompflowHost *host) {
   (void)host;
   quit_at("destroy");
+  fork_at("destroy");
   free(instance);
   return COMPFLOW_STATUS_OK;
 }
@@ -146,11 +158,27 @@ static int32_t memory(void *instance, const CompflowShape *shape, const Compflow
   return COMPFLOW_STATUS_OK;
 }
 
+/* Logs a line that nobody can read. */
+static void log_much(const CompflowHost *host) {
+  size_t length = 20000000;
+  char *text = malloc(length + 1);
+  if (!text) return;
+  memset(text, 'x', length);
+  text[length] = 0;
+  host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str(text));
+  free(text);
+}
+
 static int32_t cluster(void *instance, const CompflowTask *task, const CompflowHost *host, CompflowClustering *out) {
   if (is(instance, "close")) spoil(3, 0);
   if (is(instance, "close_all")) spoil(0, 0);
   if (is(instance, "scribble")) spoil(3, 1);
   if (is(instance, "leave")) leave_process();
+  if (is(instance, "print")) printf("hello in C\nwithout an end");
+  if (is(instance, "end_thread")) pthread_exit(NULL);
+  if (is(instance, "verbose")) log_much(host);
+  if (is(instance, "few_files") && setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) return compflow_fail(host, "no limit was set");
+  fork_at("cluster");
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
   if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud");
   if (is(instance, "complain")) compflow_fail(host, "this went badly wrong"); /* and goes on */
@@ -222,6 +250,7 @@ static int rounding_next(struct ArrowArrayStream *stream, struct ArrowArray *out
 static int32_t load(void *instance, const CompflowLoadRequest *request, const CompflowHost *host,
                     struct ArrowArrayStream *out) {
   (void)request;
+  fork_at("load");
   float values[64];
   for (int at = 0; at < 64; at++) values[at] = (float)((at * 37) % 64) / 7;
   CompflowTable table;
@@ -247,6 +276,7 @@ static int32_t metrics(void *instance, const CompflowHost *host, CompflowMetricF
 static int32_t evaluate(void *instance, const CompflowEvaluation *evaluation, const CompflowHost *host,
                         CompflowScoreFn sink, void *sink_ctx) {
   (void)host;
+  fork_at("evaluate");
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
   if (is(instance, "lazy")) overwrite(instance);
   if (is(instance, "overwrite") && evaluation->truth) ((uint32_t *)evaluation->truth->values)[0] ^= 1;
@@ -266,6 +296,7 @@ static const CompflowEvaluatorMethods EVALUATOR = {.size = sizeof EVALUATOR, .me
 static int32_t flags_of(void *instance, const CompflowHost *host, uint64_t *flags) {
   (void)host;
   quit_at("flags");
+  fork_at("flags");
   *flags = is(instance, "none") ? COMPFLOW_ASSIGNS_NONE : 0;
   return COMPFLOW_STATUS_OK;
 }
@@ -287,9 +318,19 @@ static const CompflowLibrary LIBRARY = {
     .component_count = 4,
 };
 
+/* The same, of another mind about what it offers. */
+static const CompflowLibrary LESS = {
+    .size = sizeof LESS,
+    .name = COMPFLOW_TEXT("compflow-wrong"),
+    .version = COMPFLOW_TEXT("1"),
+    .components = COMPONENTS,
+    .component_count = 1,
+};
+
 const CompflowAbi COMPFLOW_ABI = {COMPFLOW_MAGIC, COMPFLOW_ABI_VERSION, sizeof(CompflowLibrary)};
 
 const CompflowLibrary *compflow_library(CompflowErrorFn sink, void *sink_ctx) {
   (void)sink, (void)sink_ctx;
-  return &LIBRARY;
+  fork_at("describe");
+  return getenv("WRONG_LESS") ? &LESS : &LIBRARY;
 }
