@@ -374,6 +374,9 @@ class Clusterer(Estimator):
         out = Path(path)
         if (out / "run.json").exists():
             raise FileExistsError(f"{out} holds a run already")
+        # A link might lead to files of somebody else, among which these would be written.
+        if (out / "inputs").is_symlink():
+            raise FileExistsError(f"{out / 'inputs'} is a link, and no folder of ours: remove it, or choose another folder")
         inputs = (out / "inputs").resolve()
         inputs.mkdir(parents=True, exist_ok=True)
         examples.write_parquet(inputs / "examples.parquet")

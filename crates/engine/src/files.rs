@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cancel::Cancel;
 
 pub use self::staged::{Output, write_whole};
-pub(crate) use self::staged::{Staged, UNFINISHED, replaceable, sync_folder, write_file, write_new};
+pub(crate) use self::staged::{
+    RANDOM, Staged, is_random, replaceable, sync_folder, unfinished, write_file, write_new,
+};
 
 pub(crate) mod pattern;
 pub(crate) mod sealed;
@@ -169,6 +171,9 @@ pub fn plain(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "is a folder, not a file".to_owned(),
         io::ErrorKind::InvalidData => "is not UTF-8 text".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::FileTooLarge => {
+            "the file would be larger than the limit on the size of files (ulimit -f)".to_owned()
+        }
         io::ErrorKind::QuotaExceeded => "the disk quota is used up".to_owned(),
         _ => {
             let text = error.to_string();

@@ -8,17 +8,22 @@ mod output;
 mod report;
 mod terminal;
 
+use std::borrow::Cow;
+
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 
 use compflow_engine::plugin::library;
 
 use crate::cli::{Cli, instead_of};
+use crate::terminal::clean::clean;
 use crate::terminal::{interrupt, to_stderr};
 
 fn main() {
+    #[cfg(unix)]
+    survive_large_files();
     refuse_without_threads();
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&harmless(error)));
     let code = match commands::dispatch(&cli) {
         Ok(code) => code,
         Err(failure) => {
@@ -28,6 +33,15 @@ fn main() {
     };
     library::flush_stdout();
     interrupt::exit(code)
+}
+
+/// A file that would be larger than the user's limit is an error like any other, and not a signal that ends the process
+/// without a word. Workers come by here as well.
+#[cfg(unix)]
+fn survive_large_files() {
+    // Whether it came is seen from the write that failed.
+    let came = std::sync::Arc::default();
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), came);
 }
 
 /// Polars panics where the system grants it no threads, which is an error like any other: what was computed is kept.
@@ -40,6 +54,15 @@ fn refuse_without_threads() {
         }
         usual(panic);
     }));
+}
+
+/// The same error about the same words without what a terminal obeys: a script may have them from other people.
+fn harmless(error: clap::Error) -> clap::Error {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    match words.iter().any(|word| matches!(clean(word), Cow::Owned(_))) {
+        true => Cli::try_parse_from(words.iter().map(|word| clean(word).into_owned())).err().unwrap_or(error),
+        false => error,
+    }
 }
 
 /// Says what is wrong with the command line, and what was probably meant.

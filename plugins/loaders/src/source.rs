@@ -130,8 +130,8 @@ pub(crate) fn most_at_once(memory: u64) -> usize {
 /// What would do about a record that takes more than [`most_at_once`].
 pub(crate) fn too_long(what: impl Display, most: usize) -> String {
     format!(
-        "{what} takes more than {most} bytes, which is what may be used for one; if it is meant to be so long, allow more \
-         with --memory"
+        "{what} takes more than {most} bytes, which is what may be used for one; if it is meant to be so long, a run may \
+         use more with --memory"
     )
 }
 

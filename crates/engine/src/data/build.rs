@@ -147,7 +147,8 @@ impl Builder {
                     "row {}: the texts up to this one take more than the memory budget of {budget}",
                     first_row + batch.num_rows() - 1
                 );
-                let help = format!("see --memory, or look at what is in the column `{column}`");
+                let help =
+                    format!("a run may use more with --memory; or look at what is in the column `{column}`");
                 return Err(Error::fault(Cause::Memory, text).help(help));
             }
         }
@@ -190,7 +191,8 @@ impl Builder {
             if self.keep == Keep::Matrix && bytes > self.memory {
                 let budget = human_bytes(self.memory);
                 let text = format!(
-                    "the embeddings take more than the memory budget of {budget}; see --memory, or `stream = true` of `ckm`"
+                    "the embeddings take more than the memory budget of {budget}; a run may use more with --memory, and needs \
+                     less with `stream = true` of `ckm`"
                 );
                 return Err(Error::fault(Cause::Memory, text));
             }

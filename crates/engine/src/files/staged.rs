@@ -7,7 +7,20 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
 /// How the names of files end that are not finished.
-pub(crate) const UNFINISHED: &str = ".tmp";
+const UNFINISHED: &str = ".tmp";
+/// How many random letters and digits stand before that.
+pub(crate) const RANDOM: usize = 6;
+
+/// The name that an unfinished file would have got, if it is called as we call them.
+pub(crate) fn unfinished(name: &str) -> Option<&str> {
+    let (name, random) = name.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
+    is_random(random).then_some(name)
+}
+
+/// Whether this is what stands in a name so that nobody can guess it.
+pub(crate) fn is_random(text: &str) -> bool {
+    text.len() == RANDOM && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
 
 /// A file that is being written. It knows its content's hash, and what first went wrong: writers of tables wrap that in errors
 /// that say something else.
@@ -113,7 +126,7 @@ impl Staged {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = Builder::new();
         let name = format!("{}.", path.file_name().unwrap_or_default().to_string_lossy());
-        builder.prefix(&name).suffix(UNFINISHED);
+        builder.prefix(&name).rand_bytes(RANDOM).suffix(UNFINISHED);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
@@ -159,9 +172,15 @@ pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io:
     Staged::write(path, false, write)?.commit()
 }
 
-/// Whether a path is something to write to that is neither a file nor a folder.
+/// Whether a path is something to write to that is neither a file nor a folder. Links to such things are followed only where the
+/// system has its own: anywhere else somebody may have put one there that leads to a disk.
 fn is_stream(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    let is_own = |folder: &Path| ["/dev", "/dev/fd", "/proc/self/fd"].iter().any(|own| folder == Path::new(own));
+    let found = match path.parent().is_some_and(is_own) {
+        true => std::fs::metadata(path),
+        false => std::fs::symlink_metadata(path),
+    };
+    found.is_ok_and(|found| !found.is_file() && !found.is_dir() && !found.is_symlink())
 }
 
 /// Nothing but files is replaced, and no link is followed: somebody else may have put it there.
@@ -206,6 +225,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_finished_is_known_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let staged = Staged::write(&folder.path().join("a.cell"), false, |file| file.write_all(b"x")).unwrap();
+        let name = staged.temporary.file_name().unwrap().to_str().unwrap();
+        assert_eq!(unfinished(name), Some("a.cell"));
+        for name in ["a.cell", "thesis.tmp", "a.cell.tmp", "a.cell.12345.tmp", "a.cell.12-456.tmp", ".tmp"] {
+            assert_eq!(unfinished(name), None, "{name}");
+        }
+    }
+
+    #[test]
     #[cfg(unix)]
     fn links_and_folders_are_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
@@ -215,6 +245,12 @@ mod tests {
         let failed = write_whole(&link, false, |file| file.write_all(b"new")).unwrap_err();
         assert!(failed.to_string().starts_with("is a link"), "{failed}");
         assert_eq!(std::fs::read(&target).unwrap(), b"precious");
+        // Nor is a link to something that is no file written through.
+        let device = folder.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        let failed = write_whole(&device, false, |file| file.write_all(b"new")).unwrap_err();
+        assert!(failed.to_string().starts_with("is a link"), "{failed}");
+        write_whole(Path::new("/dev/null"), false, |file| file.write_all(b"new")).unwrap();
         let failed = write_whole(folder.path(), false, |file| file.write_all(b"new")).unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::IsADirectory);
     }

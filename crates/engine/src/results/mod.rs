@@ -38,5 +38,5 @@ pub use self::scorer::{Scorer, SetsRequest};
 pub use self::settled::Settled;
 pub use self::summary::Summary;
 pub use self::units::{score_text, shown};
-pub use self::verify::{Verified, verify};
+pub use self::verify::{Verified, own_table, verify};
 pub use self::why::Why;

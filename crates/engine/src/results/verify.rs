@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use compflow_api::Level;
+
 use super::record::RunRecord;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::files::{display, plain, read_file, sealed};
+use crate::observer::Observer;
 use crate::run::cache::Cache;
 use crate::run::folder::PARTS;
-use crate::run::generation::{RECORD, place};
+use crate::run::generation::{RECORD, belongs, place};
 
 /// What a look at every file of a results folder has shown.
 #[derive(Debug, Default)]
@@ -63,6 +66,32 @@ pub fn verify(folder: &Path, cancel: &Cancel) -> Result<Verified> {
     let text = |path: &Path| format!("{} is damaged; the next run computes again what it kept", path.display());
     found.damaged.extend(cells.damaged.into_iter().map(|path| (path.clone(), text(&path))));
     Ok(found)
+}
+
+/// Where a file is now that a run wrote, if the record beside it says so: a run may be putting it in its place.
+///
+/// # Errors
+/// If it is not what the run wrote.
+pub fn own_table(path: &Path, observer: &dyn Observer) -> Result<Option<PathBuf>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| belongs(name)) else {
+        return Ok(None);
+    };
+    let table = name.trim_end_matches(".parquet");
+    match RunRecord::read_with_tables(folder) {
+        Ok((_, tables)) if tables.has(table) => {
+            tables.open(table)?;
+            Ok(Some(place(folder, name)))
+        }
+        Ok(_) => Ok(None),
+        Err(error) => {
+            if place(folder, RECORD).exists() {
+                let text = format!("whether it is what a run wrote is not known: {error}");
+                observer.log(Level::Warn, &display(path), &text);
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// The files in which parts tell of themselves.

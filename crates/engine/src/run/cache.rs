@@ -11,7 +11,7 @@ use compflow_api::Level;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::folder::CELLS;
+use super::folder::{CELLS, inside};
 use super::outcome::Outcome;
 use super::stability::Measured;
 use crate::cancel::Cancel;
@@ -69,6 +69,16 @@ const FAILURE: Sort = Sort { ending: "failed", header: "compflow failure ", vers
 /// How many bytes at the end of a cell have all of its scores, as a rule.
 const END: u64 = 1 << 14;
 
+/// Whether a name is that of a file that is kept here: a key, which is a hash, and what it is.
+pub(super) fn is_kept(name: &str) -> bool {
+    let sorts = [CELL, STABILITY, FAILURE];
+    name.split_once('.').is_some_and(|(key, ending)| {
+        key.len() == 64
+            && key.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && sorts.iter().any(|sort| sort.ending == ending)
+    })
+}
+
 /// What a file in the folder is.
 #[derive(Debug, PartialEq, Eq)]
 enum Content<'b> {
@@ -121,9 +131,7 @@ impl Cache {
     /// # Errors
     /// If the folder cannot be made.
     pub(crate) fn open(results: &Path, observer: &Arc<dyn Observer>) -> io::Result<Self> {
-        let folder = results.join(CELLS);
-        std::fs::create_dir_all(&folder)?;
-        Ok(Self { folder: Some(folder), observer: Some(observer.clone()) })
+        Ok(Self { folder: Some(inside(results, CELLS)?), observer: Some(observer.clone()) })
     }
 
     /// The cells of a results folder that may not exist yet.

@@ -1,8 +1,8 @@
 //! The folder that results go to.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirEntry, File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -10,6 +10,8 @@ use super::generation::{RECORD, is_passing, place, read_record, require_places, 
 use crate::error::{Error, Result};
 use crate::files::{display, open_file, plain, sealed};
 
+/// The file that whoever writes tables locks.
+const LOCK: &str = ".lock";
 /// The folder inside, with finished cells.
 pub(super) const CELLS: &str = "cells";
 /// The folder inside, with data that was in memory.
@@ -41,7 +43,7 @@ impl ResultsFolder {
     /// If it holds something else, is in use, or cannot be written to.
     pub(crate) fn open(folder: &Path, pipeline: &str) -> Result<Self> {
         make(folder, pipeline)?;
-        let lock = open_lock(&folder.join(".lock")).map_err(|error| unwritable(folder, &error))?;
+        let lock = open_lock(folder).map_err(|error| unwritable(folder, &error))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::request(format!("{} is in use by another run of compflow", display(folder))));
@@ -57,21 +59,48 @@ impl ResultsFolder {
 
 /// Whether a run is at work in a folder.
 pub(crate) fn is_in_use(folder: &Path) -> bool {
-    let lock = open_file(&folder.join(".lock"));
+    let lock = open_file(&folder.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The file that is locked: no link, which might lead to somebody else's file, and nothing in it is lost.
-fn open_lock(path: &Path) -> io::Result<File> {
+fn open_lock(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    options.open(path).map_err(|error| match error.raw_os_error() {
+    options.open(folder.join(LOCK)).map_err(|error| match error.raw_os_error() {
         #[cfg(unix)]
-        Some(libc::ELOOP) => io::Error::other(".lock is a link, and no link of ours: remove it"),
+        Some(libc::ELOOP) => io::Error::other(format!("{LOCK} is a link, and no link of ours: remove it")),
+        #[cfg(unix)]
+        Some(libc::EISDIR) => io::Error::other(format!("{LOCK} is a folder, and no file of ours: remove it")),
         _ => error,
     })
+}
+
+/// A folder inside the results folder, made if it is missing. A link might lead to files of somebody else, among which ours
+/// would be written, and which would be taken for ours.
+///
+/// # Errors
+/// If it cannot be made, or something else has its name.
+pub(super) fn inside(results: &Path, name: &str) -> io::Result<PathBuf> {
+    require_own(results, name)?;
+    let folder = results.join(name);
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Refuses what has the name of a folder of ours and is none.
+fn require_own(results: &Path, name: &str) -> io::Result<()> {
+    let what = match std::fs::symlink_metadata(results.join(name)) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(found) if found.is_symlink() => "a link",
+        Ok(_) => "a file",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let text = format!("{name} is {what}, and no folder of ours: remove it, or choose another folder with --out");
+    Err(io::Error::other(text))
 }
 
 /// Makes the folder if it is missing. Several may do so at the same time, and write cells into it.
@@ -98,17 +127,18 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
         None => {
             let others = std::fs::read_dir(folder).into_iter().flatten().flatten();
             // A run that was killed early leaves these behind, and parts of one that has not begun.
-            let ours = |name: &str| [".lock", INPUTS, PARTS, SLURM].contains(&name) || is_passing(name);
-            let foreign = others.map(|entry| entry.file_name()).find(|name| !ours(&name.to_string_lossy()));
-            if let Some(name) = foreign {
+            let ours = |name: &str| [LOCK, INPUTS, PARTS, SLURM].contains(&name);
+            let is_ours = |entry: &DirEntry| ours(&entry.file_name().to_string_lossy()) || is_passing(entry);
+            if let Some(foreign) = others.into_iter().find(|entry| !is_ours(entry)) {
                 return Err(about(format!(
                     "is no results folder: it holds {}; choose another folder with --out",
-                    name.to_string_lossy()
+                    foreign.file_name().to_string_lossy()
                 )));
             }
         }
     }
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))
+    let own = [CELLS, INPUTS, PARTS, SLURM].iter().try_for_each(|name| require_own(folder, name));
+    own.and_then(|()| std::fs::create_dir_all(folder)).map_err(|error| unwritable(folder, &error))
 }
 
 /// Why nothing can be written to a folder.

@@ -13,9 +13,12 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::cache::is_kept;
 use super::folder::{CELLS, LARGEST};
 use crate::error::{Error, Result};
-use crate::files::{Output, UNFINISHED, open_file, plain, read_file, replaceable, sync_folder, write_new};
+use crate::files::{
+    Output, RANDOM, is_random, open_file, plain, read_file, replaceable, sync_folder, unfinished, write_new,
+};
 
 /// Where a finished generation is until its files have their places.
 const COMMITTED: &str = ".committed";
@@ -23,6 +26,9 @@ const COMMITTED: &str = ".committed";
 const UNCOMMITTED: &str = ".next-";
 /// The record, which is put in its place last.
 pub(crate) const RECORD: &str = "run.json";
+
+/// The page that a report is, if nobody says where it goes.
+const PAGE: &str = "report.html";
 
 /// All tables that there can be.
 const TABLES: [&str; 11] = [
@@ -40,7 +46,7 @@ const TABLES: [&str; 11] = [
 ];
 
 /// Whether a file belongs to a generation; nothing else is put anywhere.
-fn belongs(name: &str) -> bool {
+pub(crate) fn belongs(name: &str) -> bool {
     name == RECORD || name.strip_suffix(".parquet").is_some_and(|table| TABLES.contains(&table))
 }
 
@@ -58,7 +64,7 @@ impl Generation {
         #[cfg(unix)]
         crate::files::umask::restore();
         let mut builder = tempfile::Builder::new();
-        builder.prefix(UNCOMMITTED);
+        builder.prefix(UNCOMMITTED).rand_bytes(RANDOM);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         Ok(Self { results: results.to_owned(), folder: builder.tempdir_in(results)? })
@@ -158,22 +164,19 @@ fn tables_of(record: &Path) -> BTreeSet<String> {
 /// nothing; neither a process number nor a lock would tell here whether somebody there is still writing. They are small.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// Removes what runs that were killed have left behind. Only for who has locked the folder; parts write cells beside it.
+/// Removes what runs that were killed have left behind, and nothing that another name, or other content, says is somebody
+/// else's. Only for who has locked the folder; parts write cells beside it.
 pub(super) fn sweep(results: &Path) {
     let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_unfinished = |entry: &DirEntry| {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        is_file && entry.file_name().to_string_lossy().ends_with(UNFINISHED)
-    };
     // What cannot be removed does no harm.
     for entry in entries(results) {
-        if entry.file_name().to_string_lossy().starts_with(UNCOMMITTED) {
+        if is_uncommitted(&entry) {
             let _ = std::fs::remove_dir_all(entry.path());
-        } else if is_unfinished(&entry) {
+        } else if is_unfinished(&entry, |name| name == PAGE) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
-    for entry in entries(&results.join(CELLS)).filter(is_unfinished) {
+    for entry in entries(&results.join(CELLS)).filter(|entry| is_unfinished(entry, is_kept)) {
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
         if modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > ABANDONED)) {
             let _ = std::fs::remove_file(entry.path());
@@ -181,9 +184,29 @@ pub(super) fn sweep(results: &Path) {
     }
 }
 
+/// Whether this is a file that was to get a name of ours.
+fn is_unfinished(entry: &DirEntry, is_ours: impl FnOnce(&str) -> bool) -> bool {
+    let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+    is_file && entry.file_name().to_str().and_then(unfinished).is_some_and(is_ours)
+}
+
+/// Whether this is a generation that is not finished: a folder that is called like one, and holds files of one alone.
+fn is_uncommitted(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let is_called = name.to_str().and_then(|name| name.strip_prefix(UNCOMMITTED)).is_some_and(is_random);
+    let is_ours = |entry: io::Result<DirEntry>| {
+        entry.is_ok_and(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_file()) && entry.file_name().to_str().is_some_and(belongs)
+        })
+    };
+    is_called
+        && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        && std::fs::read_dir(entry.path()).is_ok_and(|mut entries| entries.all(is_ours))
+}
+
 /// Whether something in a results folder is there for the time being only.
-pub(crate) fn is_passing(name: &str) -> bool {
-    name == COMMITTED || name.starts_with(UNCOMMITTED) || name.ends_with(UNFINISHED)
+pub(crate) fn is_passing(entry: &DirEntry) -> bool {
+    entry.file_name() == COMMITTED || is_uncommitted(entry) || is_unfinished(entry, |name| name == PAGE)
 }
 
 /// Where a file of a results folder is now.
@@ -334,9 +357,49 @@ mod tests {
         drop(generation(results.path(), "first", &["runs"]));
         assert!(names(results.path()).is_empty());
         let killed = generation(results.path(), "first", &["runs"]).folder.keep();
-        assert!(killed.exists() && is_passing(&names(results.path())[0]));
+        assert!(
+            killed.exists() && std::fs::read_dir(results.path()).unwrap().all(|entry| is_passing(&entry.unwrap()))
+        );
         sweep(results.path());
         assert!(names(results.path()).is_empty());
+    }
+
+    #[test]
+    fn nothing_is_swept_that_is_not_ours() {
+        let results = tempfile::tempdir().unwrap();
+        let key = blake3::hash(b"").to_hex().to_string();
+        let write = |name: &str| {
+            let path = results.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let file = File::create(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - 2 * ABANDONED).unwrap();
+        };
+        let theirs = [
+            "thesis.tmp".to_owned(),
+            "thesis.abc123.tmp".to_owned(),
+            ".next-chapter/one".to_owned(),
+            ".next-abc123/runs.parquet".to_owned(),
+            ".next-abc123/one".to_owned(),
+            ".next-abc124".to_owned(),
+            "cells/experiment.tmp".to_owned(),
+            "cells/experiment.cell.abc123.tmp".to_owned(),
+            format!("cells/{key}.cell"),
+            format!("cells/{key}.draft.abc123.tmp"),
+        ];
+        let ours = [
+            "report.html.abc123.tmp".to_owned(),
+            ".next-abc125/runs.parquet".to_owned(),
+            format!("cells/{key}.cell.abc123.tmp"),
+            format!("cells/{key}.failed.abc123.tmp"),
+        ];
+        theirs.iter().chain(&ours).for_each(|name| write(name));
+        sweep(results.path());
+        for name in &theirs {
+            assert!(results.path().join(name).exists(), "{name} is gone");
+        }
+        for name in &ours {
+            assert!(!results.path().join(name).exists(), "{name} is there");
+        }
     }
 
     #[test]

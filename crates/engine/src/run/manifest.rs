@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::PARTS;
+use super::folder::{PARTS, inside};
 use super::outcome::{Outcome, score_key};
 use super::part::Phase;
 use super::stability;
@@ -98,7 +98,7 @@ impl Manifest {
     pub(super) fn write(&self, results: &Path, fingerprint: &str) -> io::Result<()> {
         let json = sealed::to_json(self)?;
         let path = path(results, fingerprint, self.phase, CELLS);
-        std::fs::create_dir_all(results.join(PARTS))?;
+        inside(results, PARTS)?;
         write_file(&path, |file| file.write_all(json.as_bytes()))
     }
 }

@@ -7,14 +7,14 @@ use compflow_api::{Kind, Sets};
 use compflow_engine::causes::Cause;
 use compflow_engine::data::{Dataset, Described, Source, Trial, loader_of};
 use compflow_engine::files::plain;
-use compflow_engine::results::{Labels, Scorer, SetsRequest};
-use compflow_engine::{Cancel, Level, Observer};
+use compflow_engine::results::{Labels, Scorer, SetsRequest, own_table};
+use compflow_engine::{Level, Observer};
 
 use super::{plugins, print_table};
 use crate::cli::EvalArgs;
 use crate::failure::Failure;
 use crate::output::{Grid, Output, Records, Value};
-use crate::terminal::{Terminal, to_stderr};
+use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// How many of many a message names.
 const NAMED: usize = 5;
@@ -24,13 +24,15 @@ const NAMED: usize = 5;
 /// # Errors
 /// If a file or column cannot be read, or the rows do not match.
 pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> {
+    let cancel = interrupt::listen()?;
     let registry = plugins::registry(plugins)?;
     let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
     let terminal = Terminal::shared(false);
-    let scorer = Scorer::new(&registry, &folder, &terminal, &Cancel::new());
+    let scorer = Scorer::new(&registry, &folder, &terminal, &cancel);
     let split = args.split.as_deref();
-    let predicted = SetsFile::open(&scorer, &args.pred, "clusters", split, filter(&args.filter)?)?;
-    let truth = SetsFile::open(&scorer, &args.truth, "labels", split, BTreeMap::new())?;
+    let open = |named, usual, filter| SetsFile::open(&scorer, named, usual, split, filter, &*terminal);
+    let predicted = open(&args.pred, "clusters", filter(&args.filter)?)?;
+    let truth = open(&args.truth, "labels", BTreeMap::new())?;
     let is_split = |file: &SetsFile| matches!(file.labels, Labels::Delimited { .. });
     if split.is_some() && !is_split(&predicted) && !is_split(&truth) {
         return Err(Failure::request("--split is for columns of strings, and neither file has its sets in one"));
@@ -129,13 +131,17 @@ impl<'a> SetsFile<'a> {
         usual: &str,
         split: Option<&str>,
         filter: BTreeMap<String, serde_json::Value>,
+        observer: &dyn Observer,
     ) -> Result<Self, Failure> {
         let (file, column) = match named.rsplit_once(':') {
             Some((file, column)) if !column.is_empty() && !Path::new(named).exists() => (file, Some(column)),
             _ => (named, None),
         };
         let fail = |text: String| Failure::request(format!("{file}: {text}"));
-        let path = Path::new(file).canonicalize().map_err(|error| fail(plain(&error)))?;
+        let named = Path::new(file);
+        let real = if named.is_symlink() { named.canonicalize().ok() } else { None };
+        let own = own_table(real.as_deref().unwrap_or(named), observer)?;
+        let path = own.as_deref().unwrap_or(named).canonicalize().map_err(|error| fail(plain(&error)))?;
         let loader = loader_of(&path)
             .filter(|loader| *loader != "npy")
             .ok_or_else(|| fail("expected a .parquet, .arrow, .csv, .tsv or .jsonl file".to_owned()))?;

@@ -9,7 +9,6 @@ mod weights;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use compflow_engine::Cancel;
 use compflow_engine::data::Survey;
 use compflow_engine::files::{plain, write_whole};
 
@@ -18,14 +17,15 @@ use self::judge::judge;
 use super::{plugins, print};
 use crate::cli::InitArgs;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
 use crate::terminal::stdout::real;
+use crate::terminal::{Terminal, interrupt};
 
 /// Runs the command.
 ///
 /// # Errors
 /// If data cannot be read, it is not clear which columns are meant, or the pipeline is there already.
 pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> {
+    let cancel = interrupt::listen()?;
     let out = args.out.display();
     if args.out.exists() && !args.force {
         return Err(Failure::request(format!(
@@ -40,7 +40,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
         .canonicalize()
         .map_err(|_| Failure::request(format!("{out}: there is no folder {}", folder.display())))?;
     let registry = plugins::registry(plugins)?;
-    let survey = Survey::new(&registry, &folder, &Terminal::shared(false), &Cancel::new());
+    let survey = Survey::new(&registry, &folder, &Terminal::shared(false), &cancel);
     let mut found: Vec<Found> = Vec::new();
     for data in &args.data {
         let mut next = Found::look(&survey, data, &folder, args)?;

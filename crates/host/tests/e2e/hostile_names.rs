@@ -92,3 +92,15 @@ fn results_are_written_with_the_umask_of_the_user() {
     }
     assert!(seen > 10, "{seen}");
 }
+
+/// What is wrong with the command line is said in words that may be other people's, too.
+#[test]
+fn words_on_the_command_line_are_shown_and_not_obeyed() {
+    let folder = Folder::new();
+    let hostile = "a\u{202e}b\u{1b}[2Jc\u{200b}";
+    for args in [&["run", "--jobs", hostile, "p.toml"][..], &[hostile], &["report", "out", "--format", hostile]] {
+        let (_, stderr) = folder.run(args, 2);
+        assert!(stderr.contains("a\u{fffd}b␛[2Jc\u{fffd}"), "{args:?}: {stderr}");
+        assert!(!stderr.contains(['\u{202e}', '\u{1b}', '\u{200b}']), "{args:?}: {stderr:?}");
+    }
+}

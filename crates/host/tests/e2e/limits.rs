@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, SMALL, finished};
+use crate::common::{Folder, SMALL, executable, finished, libraries};
 
 /// A pipeline over a file.
 fn over(path: &str, loader: &str) -> String {
@@ -156,6 +156,29 @@ fn planning_hears_the_first_interrupt_whatever_it_waits_for() {
     }
 }
 
+/// Nor is there anything to lose where files are only looked into.
+#[test]
+fn looking_into_a_large_file_hears_the_first_interrupt() {
+    let folder = Folder::new();
+    folder.write("large.csv", "a,b\n1,2\n3,");
+    std::fs::File::options().write(true).open(folder.path("large.csv")).unwrap().set_len(1 << 40).unwrap();
+    for args in [&["init", "large.csv"][..], &["eval", "large.csv:a", "large.csv:b"]] {
+        // A shell that has started something in the background lets it ignore interrupts.
+        let script = format!("trap '' INT; exec '{}' {}", executable().display(), args.join(" "));
+        let mut command = Command::new("sh");
+        command.current_dir(folder.path("")).args(["-c", &script]).env("COMPFLOW_PLUGIN_PATH", libraries());
+        command.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until_it_listens(child.id());
+        let interrupted = Instant::now();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let (took, stderr) = (interrupted.elapsed(), String::from_utf8_lossy(&output.stderr));
+        assert_eq!((output.status.code(), &*stderr), (Some(130), "interrupted\n"), "{args:?}");
+        assert!(took < Duration::from_secs(2), "{args:?}: {took:?}");
+    }
+}
+
 /// What is said to the process that tries components out is not for them.
 #[test]
 fn a_component_that_reads_stdin_keeps_nobody_waiting() {
@@ -182,7 +205,7 @@ fn a_line_of_text_that_does_not_end_is_refused_with_its_number() {
         folder.write("p.toml", &over(path, loader));
         let stderr = refused(&folder, &["--memory", "256MiB"]);
         assert!(stderr.contains(path) && stderr.contains(&format!("line {line} takes more than")), "{stderr}");
-        assert!(stderr.contains("allow more with --memory"), "{stderr}");
+        assert!(stderr.contains("a run may use more with --memory"), "{stderr}");
     }
 }
 

@@ -3,6 +3,9 @@
 //! `COMPFLOW_TRIALS=10` tries ten times as many moments where they are chosen at random. What was tried is left in
 //! `target/reliability`, and `docs/reliability.md` must say the same.
 
+mod jobs;
+mod pipelines;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -269,10 +272,9 @@ fn killed_at_random_moments() {
     assert!(tally.row("killed at random moments") >= 50);
 }
 
-#[test]
-fn flipped_bits() {
-    let (folder, _) = undisturbed();
-    let mut files = vec![folder.path("whole")];
+/// The files of a folder that have something in them.
+fn files_in(folder: PathBuf) -> Vec<PathBuf> {
+    let mut files = vec![folder];
     let mut found: Vec<PathBuf> = Vec::new();
     while let Some(path) = files.pop() {
         match path.is_dir() {
@@ -283,20 +285,83 @@ fn flipped_bits() {
     }
     found.sort();
     found.dedup();
+    found
+}
+
+/// Flips a bit of one of the files while something is done.
+fn with_flipped_bit(files: &[PathBuf], trial: usize, then: impl FnOnce(&str)) {
+    let file = &files[trial % files.len()];
+    let whole = std::fs::read(file).unwrap();
+    let mut bytes = whole.clone();
+    let at = (trial * 7919) % bytes.len();
+    bytes[at] ^= 1 << (trial % 8);
+    std::fs::write(file, bytes).unwrap();
+    then(&format!("{}, byte {at}", file.display()));
+    std::fs::write(file, whole).unwrap();
+}
+
+#[test]
+fn flipped_bits() {
+    let (folder, _) = undisturbed();
+    let files = files_in(folder.path("whole"));
     let tally = Tally::default();
     for trial in 0..repeated(500) {
-        let file = &found[trial % found.len()];
-        let whole = std::fs::read(file).unwrap();
-        let mut bytes = whole.clone();
-        let at = (trial * 7919) % bytes.len();
-        bytes[at] ^= 1 << (trial % 8);
-        std::fs::write(file, bytes).unwrap();
-        let (stdout, _) = folder.run(&["verify", "whole"], 1);
-        assert!(stdout.contains("1 file is damaged"), "{}, byte {at}: {stdout}", file.display());
-        std::fs::write(file, whole).unwrap();
+        with_flipped_bit(&files, trial, |about| {
+            let (stdout, _) = folder.run(&["verify", "whole"], 1);
+            assert!(stdout.contains("1 file is damaged"), "{about}: {stdout}");
+        });
         tally.note(Found::default(), "");
     }
     tally.row("flipped bits in a results folder, found by `verify`");
+}
+
+/// Whoever reads results says what is said of undamaged ones, or that they are damaged.
+#[test]
+fn flipped_bits_and_those_who_read_them() {
+    let (folder, _) = undisturbed();
+    folder.write("new.jsonl", "{\"embedding\": [0.1, 0.2, 0.3, 0.4]}\n{\"embedding\": [1, 0, 1, 0]}\n");
+    std::fs::copy(folder.path("whole/assignments.parquet"), folder.path("known.parquet")).unwrap();
+    let tally = Tally::default();
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let (folder, tally) = (&folder, &tally);
+            scope.spawn(move || {
+                let (out, assigned) = (format!("half{half}"), format!("assigned{half}.parquet"));
+                copy(&folder.path("whole"), &folder.path(&out));
+                let predicted = format!("{out}/assignments.parquet");
+                let commands = [
+                    &["report", &out, "--format", "md", "--layout", "long"][..],
+                    &["diff", &out, "other", "--format", "csv"],
+                    &["assign", &out, "new.jsonl", "--out", &assigned, "--trial", "1", "--quiet"],
+                    &["eval", &predicted, "known.parquet:clusters", "--format", "csv"],
+                ];
+                // What is printed, and what is written.
+                let said = |command: &[&str]| {
+                    let _ = std::fs::remove_file(folder.path(&assigned));
+                    let output = folder.compflow(command).output().unwrap();
+                    let written = std::fs::read(folder.path(&assigned)).ok();
+                    (output.status.code(), output.stdout, written)
+                };
+                let whole = commands.map(said);
+                assert!(whole.iter().all(|(code, ..)| matches!(code, Some(0 | 1))), "{whole:?}");
+                // Nobody reads cells but runs.
+                let mut files = files_in(folder.path(&out));
+                files.retain(|file| file.parent() == Some(&folder.path(&out).canonicalize().unwrap()));
+                for trial in (half..repeated(100)).step_by(2) {
+                    with_flipped_bit(&files, trial, |about| {
+                        for (command, whole) in commands.iter().zip(&whole) {
+                            let found = said(command);
+                            let is_refused = found.0 == Some(2) && found.1.is_empty() && found.2.is_none();
+                            let wrong =
+                                if is_refused || found == *whole { vec![] } else { vec![format!("{found:?}")] };
+                            tally.note(Found { lost: 0, wrong }, &format!("{command:?}: {about}"));
+                        }
+                    });
+                }
+            });
+        }
+    });
+    tally.row("flipped bits, noticed by `report`, `diff`, `assign` and `eval`, or nothing to them");
 }
 
 /// Components that say all went well, in the same process and in another: afterwards what others found is what they find without them.

@@ -157,27 +157,6 @@ fn the_tables_have_the_documented_columns_and_belong_together() {
 }
 
 #[test]
-fn the_number_of_jobs_and_threads_changes_no_byte() {
-    let folder = Folder::new();
-    folder.write("small.toml", SMALL);
-    folder.run(&["run", "small.toml", "--out", "a", "--jobs", "1", "--threads", "1"], 0);
-    folder.run(&["run", "small.toml", "--out", "b", "--jobs", "3", "--threads", "2"], 0);
-    for table in ["metrics", "summary", "assignments", "clusters"] {
-        let read = |out: &str| std::fs::read(folder.path(&format!("{out}/{table}.parquet"))).unwrap();
-        assert!(read("a") == read("b"), "{table} differs");
-    }
-    // Of runs, only what measures the run itself may differ.
-    let (mut a, mut b) = (folder.read_parquet("a/runs.parquet"), folder.read_parquet("b/runs.parquet"));
-    for column in ["seconds", "peak_bytes"] {
-        for table in [&mut a, &mut b] {
-            let at = table.schema().index_of(column).unwrap();
-            table.remove_column(at);
-        }
-    }
-    assert_eq!(a, b);
-}
-
-#[test]
 fn a_grid_without_tune_is_a_sweep() {
     let folder = Folder::new();
     folder.write("sweep.toml", &SMALL.replace("k = 6, restarts = 3", "k = { grid = [2, 6] }, restarts = 3"));

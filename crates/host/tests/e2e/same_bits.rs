@@ -2,7 +2,8 @@
 
 use crate::common::Folder;
 
-const ALL: &str = r#"
+/// Every clusterer that comes along, on made-up data.
+pub(crate) const ALL: &str = r#"
 name = "all"
 seed = 5
 memberships = true

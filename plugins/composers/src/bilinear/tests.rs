@@ -225,3 +225,16 @@ fn works_across_the_boundary() {
     let refused = component.create("{}", &Services::none()).unwrap_err();
     assert_eq!(refused.to_string(), "`weights` is missing");
 }
+
+#[test]
+fn weights_that_are_cut_off_are_refused() {
+    let (_folder, path) = complete();
+    let content = std::fs::read(&path).unwrap();
+    for cut in 0..50 {
+        std::fs::write(&path, &content[..cut * content.len() / 50]).unwrap();
+        let text = open(&path).unwrap_err().to_string();
+        assert!(text.contains("is not a safetensors file"), "{cut}: {text}");
+    }
+    std::fs::write(&path, &content).unwrap();
+    assert!(open(&path).is_ok());
+}

@@ -1,4 +1,4 @@
-//! Files with a few bytes changed, cut off or repeated: every one is read or refused, and none ends the process or panics,
+//! Files with a few bytes changed or repeated, or cut off somewhere: every one is read or refused, and none ends the process or panics,
 //! which would be caught at the boundary and look like a refusal.
 
 use std::fs::File;
@@ -12,12 +12,16 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::arrow::Arrow;
+use crate::csv::Csv;
+use crate::json::Json;
 use crate::npy::Npy;
 use crate::parquet::Parquet;
 use crate::testing::{described, fruits, load_with};
 
-/// Times four kinds of files.
+/// Times six kinds of files.
 const TRIALS: usize = 500;
+/// Likewise: in how many places each is cut off.
+const CUT: usize = 100;
 
 /// Whether a file is read; that it is not is fine.
 fn reads<L: Component + Loader>(path: &Path, columns: &[(&str, &str)]) -> bool {
@@ -66,6 +70,10 @@ fn tried<L: Component + Loader>(name: &str, content: &[u8], columns: &[(&str, &s
         refused += usize::from(!reads::<L>(&path, columns));
     }
     assert!(refused > TRIALS / 10, "{name}: {refused} refused");
+    for cut in 0..CUT {
+        std::fs::write(&path, &content[..cut * content.len() / CUT]).unwrap();
+        reads::<L>(&path, columns);
+    }
 }
 
 const COLUMNS: [(&str, &str); 3] = [("embedding", "vector"), ("truth", "sets"), ("trial", "fold")];
@@ -104,4 +112,20 @@ fn mutated_npy_files_are_read_or_refused() {
     content.extend(header.as_bytes());
     content.extend([0; 12 * 3 * 4]);
     tried::<Npy>("array.npy", &content, &[("embedding", "embedding")]);
+}
+
+#[test]
+fn mutated_csv_files_are_read_or_refused() {
+    let mut content = "x,y,\"sets\",fold\n".to_owned();
+    content.extend((0..12).map(|row| format!("{row}.5,-1e{row},\"a, {row}\",{}\r\n", row % 3)));
+    let columns = [("column:x", "x"), ("column:y", "y"), ("truth", "sets"), ("trial", "fold")];
+    tried::<Csv>("points.csv", content.as_bytes(), &columns);
+}
+
+#[test]
+fn mutated_json_lines_are_read_or_refused() {
+    let line =
+        |row: u32| format!("{{\"vector\": [{row}, -0.5e1], \"sets\": [\"a\", \"{row}\"], \"fold\": {row}}}\n");
+    let content: String = (0..10).map(line).collect();
+    tried::<Json>("points.jsonl", content.as_bytes(), &COLUMNS);
 }

@@ -1,10 +1,12 @@
 /* Laid under a program (LD_PRELOAD): the call with the number FAULT_AT among the writes, syncs and renames of files fails with
  * FAULT_ERRNO, or kills the process if that is 0. FAULT_CALLS is a file that gets the number of calls at the end, and FAULT_CELLS
- * one that gets the number of cells that were finished: files that have got their names in `cells`. */
+ * one that gets the number of cells that were finished: files that have got their names in `cells`. FAULT_CORES is how many cores
+ * the machine seems to have: as many jobs as that are run. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -74,4 +76,14 @@ int rename(const char *from, const char *to) {
     size_t length = strlen(to);
     if (status == 0 && length > 5 && strcmp(to + length - 5, ".cell") == 0) note(finished, atomic_fetch_add(&cells, 1) + 1);
     return status;
+}
+
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
+    const char *cores = getenv("FAULT_CORES");
+    int (*real)(pid_t, size_t, cpu_set_t *) =
+        (int (*)(pid_t, size_t, cpu_set_t *))dlsym(RTLD_NEXT, "sched_getaffinity");
+    if (!cores) return real(process, size, set);
+    CPU_ZERO_S(size, set);
+    for (int core = 0; core < atoi(cores); core++) CPU_SET_S(core, size, set);
+    return 0;
 }
