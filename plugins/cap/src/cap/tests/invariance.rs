@@ -23,7 +23,7 @@ fn in_two_orders(
     euclidean: bool,
 ) -> std::result::Result<(), TestCaseError> {
     // Few values, so that there are ties between sets of examples that differ.
-    let grid = |value: &f32| if seed % 2 == 0 { (value * 8.0).round() / 8.0 } else { *value };
+    let grid = |value: &f32| if seed.is_multiple_of(2) { (value * 8.0).round() / 8.0 } else { *value };
     let values: Vec<f32> = examples::uniform(n, dim, seed).iter().map(grid).collect();
     let (other, moved) = permuted(&values, dim, seed);
     let mut task = Task { composer: Some(composer), ..task(&values, dim, degree) };
