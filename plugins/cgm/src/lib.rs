@@ -69,7 +69,7 @@
 //!   however it is found (it is the same from the true labels). So hard ones are the default.
 //! - The likelihood compares mixtures of the same data and composer. It prefers too many singletons where clusters are not
 //!   normal; do not choose `k` by it alone.
-//! - The covariance takes p² numbers and p³ operations a round: for p in the thousands, reduce dimensions first.
+//! - The covariance takes p² numbers and p³ operations a round: for p in the thousands, reduce dimensions first, or take diagonal ones.
 //! - `log_likelihood` is that of the examples at the estimated centres, less what these centres' uncertainty costs; `bic`
 //!   makes the same estimate of how many numbers there are. Both are for comparison on the same data.
 //!
