@@ -176,10 +176,10 @@ fn a_table_that_was_changed_is_named() {
 #[test]
 fn what_killed_runs_left_is_swept_up() {
     let folder = results();
-    folder.write("out/.next-Ab3/runs.parquet", "half");
-    folder.write("out/run.json.x7.tmp", "half");
+    folder.write("out/.next-Ab3xY9/runs.parquet", "half");
+    folder.write("out/report.html.x7Yz12.tmp", "half");
     folder.run(&["run", "small.toml", "--out", "out"], 0);
-    assert!(!folder.path("out/.next-Ab3").exists() && !folder.path("out/run.json.x7.tmp").exists());
+    assert!(!folder.path("out/.next-Ab3xY9").exists() && !folder.path("out/report.html.x7Yz12.tmp").exists());
 }
 
 #[test]
