@@ -233,7 +233,9 @@ fn composed(group: &Group, members: &[u32], g: &dyn Composer, dim: usize) -> Res
 
 /// What g makes of the means of labels, as it is.
 pub(super) fn predict(g: &dyn Composer, group: &Group, sets: &Sets, dim: usize) -> Result<Vec<f32>> {
-    Ok(compose_sets(g, Embeddings::new(&group.singles, dim), sets, &Services::none())?)
+    let composed = compose_sets(g, Embeddings::new(&group.singles, dim), sets, &Services::none());
+    // Numbers that are finite themselves may leave the range of 32 bits when they are composed.
+    Ok(composed.map_err(|error| error.help("scale embeddings whose numbers are very large"))?)
 }
 
 fn target(mean: &[f64], point: &[f64], labelled: &Labelled) -> Array1<f64> {

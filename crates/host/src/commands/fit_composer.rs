@@ -47,19 +47,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &FitComposerArgs) -> Result<i32, Fa
         seed: args.seed,
         threads: args.threads.map(|threads| threads as usize),
     };
-    let fitted = fit_composer(&request, &registry, &folder, &terminal, &cancel);
-    let mut fitted = fitted.map_err(|error| match error {
-        // Whose numbers these were, and that large ones leave the range of what can be computed, nobody else knows.
-        Failure::Component(error) if error.to_string().starts_with("composing the set") => {
-            let names: Vec<String> = composers.iter().map(LibraryComposer::name).collect();
-            Failure::request(format!(
-                "{}: {error}, by the composer that is fitted or one of {}; scale embeddings whose numbers are very large",
-                args.data.join(", "),
-                names.join(", ")
-            ))
-        }
-        other => other,
-    })?;
+    let mut fitted = fit_composer(&request, &registry, &folder, &terminal, &cancel)?;
     let written = match args.write {
         Weights::Fitted => Written::Fitted,
         Weights::ScaledSum => Written::ScaledSum,
