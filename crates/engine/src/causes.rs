@@ -328,8 +328,8 @@ where no examples are. If some examples are labelled, find out, and learn a comp
     compflow fit-composer labelled.parquet --out g.safetensors
 "#
 GridEdge "C104" "a tuned or selected value at the end of its range" r#"
-The best value is the smallest or largest that was tried, so a better one may lie beyond. Extend the grid, or what is selected from,
-on that side and run again: only the new points are computed.
+The best value is the smallest or largest that was tried, so a better one may lie beyond. Extend the grid, or what is selected
+from, on that side and run again: only the new points are computed.
 
     k = { grid = [5, 10, 15] }     # 15 was chosen
     k = { grid = [10, 15, 20, 25] }

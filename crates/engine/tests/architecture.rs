@@ -117,8 +117,9 @@ fn the_engine_leaves_the_process_alone() {
         for line in &lines {
             let code = line.trim_start();
             let item = code.trim_start_matches("pub ").trim_start_matches("pub(crate) ");
-            // The umask is the process's, and so is what it was before a component changed it.
-            let global = item.starts_with("static ") && file != Path::new("files/umask.rs");
+            // The umask is the process's, and so is what it was before a component changed it. What has no value here is C's.
+            let is_ours = item.contains('=') || !item.ends_with(';');
+            let global = item.starts_with("static ") && is_ours && file != Path::new("files/umask.rs");
             assert!(!global, "{}: a global: {code}", file.display());
             if let Some(word) = FORBIDDEN.iter().find(|word| code.contains(**word)) {
                 panic!("{}: `{word}`: {code}", file.display());
