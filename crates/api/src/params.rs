@@ -81,6 +81,13 @@ impl<'a> Checker<'a> {
             problems.push(Problem { help: Some(help), ..problem(path, text) });
             return;
         }
+        if let (Some(_), Some(text)) = (schema.get("x-select"), value.as_str())
+            && nearest(text, ["auto"]).is_some()
+        {
+            let text = format!("must be {} or \"auto\", found {value}", self.describe(self.resolve(schema)));
+            problems.push(Problem { help: Some("did you mean \"auto\"?".to_owned()), ..problem(path, text) });
+            return;
+        }
         let schema = self.resolve(schema);
         let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
         if let Some(alternatives) = alternatives {

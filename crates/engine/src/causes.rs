@@ -256,8 +256,8 @@ the same identifiers come again and again, there is probably a column of trials 
     columns = { embedding = "embedding", id = "id", trial = "fold" }
 "#
 TrialNumber "C030" "a trial that is no number" r#"
-Trials are whole numbers from 0; the examples of one are clustered together. A split by name is not a trial: take one of its
-parts with the loader's `where`.
+Trials are whole numbers from 0; the examples of one are clustered together. Names of recordings or sessions become numbers with
+`pandas.factorize`. A split by name is not a trial: take one of its parts with the loader's `where`.
 
     params = { where = { split = "test" } }
 "#

@@ -227,8 +227,8 @@ impl Builder {
         if self.rows == 0 {
             return Err(Error::fault(Cause::Empty, "there are no rows"));
         }
-        self.truth.as_ref().map_or(Ok(()), |labels| labels.require_single("truth", |row| row))?;
-        self.seeds.as_ref().map_or(Ok(()), SeedRows::require_single)?;
+        self.truth.as_ref().map_or(Ok(()), |labels| labels.require_plain("truth", |row| row))?;
+        self.seeds.as_ref().map_or(Ok(()), SeedRows::require_plain)?;
         let (truth, classes) = self.truth.map(Labels::number).unzip();
         let seeds = self.seeds.and_then(SeedRows::number);
         let mut trials = Vec::new();

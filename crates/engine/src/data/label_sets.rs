@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 /// What people write between labels, the likeliest first.
 pub const SEPARATORS: [char; 6] = [',', ';', '|', '+', '&', '/'];
 
+/// So many numbers of a list a message shows.
+const SHOWN: usize = 8;
+
 /// Values that are all numbers or all texts.
 #[derive(Debug)]
 pub(super) enum Values {
@@ -88,13 +91,37 @@ impl Labels {
         Ok(())
     }
 
-    /// Refuses texts that are several labels: they would be labels of their own beside those in them.
+    /// Refuses what is rather something else than it says: texts that are several labels, which would be labels of their own beside
+    /// those in them, and lists with a 0 or 1 for every label, which would be sets of the labels 0 and 1.
     ///
     /// # Errors
-    /// Naming the first row with such a text, and what would take it apart. `row_of` is the number of a row that has been
-    /// appended.
-    pub(super) fn require_single(&self, what: &str, row_of: impl Fn(usize) -> usize) -> Result<()> {
-        let Values::Texts(texts) = &self.values else { return Ok(()) };
+    /// Naming the first row with such a value, and what would do. `row_of` is the number of a row that has been appended.
+    pub(super) fn require_plain(&self, what: &str, row_of: impl Fn(usize) -> usize) -> Result<()> {
+        match &self.values {
+            Values::Texts(texts) => self.require_single(texts, what, row_of),
+            Values::Numbers(numbers) => self.require_members(numbers, what, row_of),
+        }
+    }
+
+    fn require_members(&self, numbers: &[i64], what: &str, row_of: impl Fn(usize) -> usize) -> Result<()> {
+        let length = self.offsets.get(1).map_or(0, |end| *end as usize);
+        let same_length = self.offsets.windows(2).all(|ends| ends[1] - ends[0] == length as u64);
+        // No set has a member twice.
+        let repeats = |row: &[i64]| row.len() > 2 || row.first() == row.last();
+        if length < 2 || !same_length || numbers.iter().any(|number| ![0, 1].contains(number)) {
+            return Ok(());
+        }
+        let Some(at) = numbers.chunks_exact(length).position(repeats) else { return Ok(()) };
+        let shown: Vec<String> = numbers[at * length..][..length.min(SHOWN)].iter().map(i64::to_string).collect();
+        let (row, more) = (row_of(at), if length > SHOWN { ", …" } else { "" });
+        let text =
+            format!("row {row}: the {what} [{}{more}] seems to have a 0 or 1 for every label", shown.join(", "));
+        Err(Error::fault(Cause::LabelKind, text).help(
+            "a set lists its labels: write the positions of the ones, or a column of 0 and 1 for every label",
+        ))
+    }
+
+    fn require_single(&self, texts: &[String], what: &str, row_of: impl Fn(usize) -> usize) -> Result<()> {
         let distinct: HashSet<&str> = texts.iter().map(String::as_str).collect();
         let several = |text: &str| {
             let inner = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -155,7 +182,8 @@ fn missing(what: &str, text: String) -> Error {
         "truth" => Error::fault(Cause::LabelMissing, text)
             .help("labels that only some examples have are named by `seed`, not by `truth`"),
         "seed" => Error::fault(Cause::Seeds, text),
-        _ => Error::fault(Cause::Identifier, text),
+        _ => Error::fault(Cause::Identifier, text)
+            .help("give every example an identifier; without `id` in `columns` they are called by their rows"),
     }
 }
 
@@ -169,7 +197,7 @@ pub(crate) fn wrong_kind(what: &str, found: &DataType) -> Error {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::StringArray;
+    use arrow_array::{ListArray, StringArray};
 
     use super::*;
 
@@ -177,7 +205,28 @@ mod tests {
         let column: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
         let mut labels = None;
         Labels::append(&mut labels, &column, "truth", 0).unwrap();
-        labels.unwrap().require_single("truth", |row| row).err().map(|error| error.to_string())
+        labels.unwrap().require_plain("truth", |row| row).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn lists_with_a_flag_for_every_label_are_no_sets() {
+        let refused = |rows: &[&[i64]]| {
+            let lists = rows.iter().map(|row| Some(row.iter().copied().map(Some).collect::<Vec<_>>()));
+            let column: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+            let mut labels = None;
+            Labels::append(&mut labels, &column, "truth", 0).unwrap();
+            labels.unwrap().require_plain("truth", |row| row + 10).err().map(|error| error.to_string())
+        };
+        let error = refused(&[&[0, 1, 1, 0], &[1, 0, 0, 0]]).unwrap();
+        assert!(
+            error.starts_with("row 10: the truth [0, 1, 1, 0] seems to have a 0 or 1 for every label; "),
+            "{error}"
+        );
+        assert!(refused(&[&[0, 1], &[1, 1]]).unwrap().starts_with("row 11: the truth [1, 1] "));
+        assert_eq!(refused(&[&[0, 1], &[0, 1]]), None, "both labels");
+        assert_eq!(refused(&[&[0, 1, 1], &[1]]), None, "lists of many lengths are sets, if sloppy ones");
+        assert_eq!(refused(&[&[0, 1, 2], &[0, 0, 1]]), None);
+        assert_eq!(refused(&[&[0], &[0], &[1]]), None);
     }
 
     #[test]

@@ -86,8 +86,8 @@ impl SeedRows {
     ///
     /// # Errors
     /// Naming the row.
-    pub(crate) fn require_single(&self) -> Result<()> {
-        self.labels.as_ref().map_or(Ok(()), |labels| labels.require_single("seed", |at| self.rows[at]))
+    pub(crate) fn require_plain(&self) -> Result<()> {
+        self.labels.as_ref().map_or(Ok(()), |labels| labels.require_plain("seed", |at| self.rows[at]))
     }
 
     /// Appends the embeddings, of `dim` numbers, of the rows from `before` on.

@@ -209,7 +209,7 @@ impl Survey {
     }
 
     /// Opens a file for some columns.
-    fn load(&self, source: Source<'_>, request: &Request) -> Result<BatchReader> {
+    pub(crate) fn load(&self, source: Source<'_>, request: &Request) -> Result<BatchReader> {
         let loader = self.loader(source)?;
         let columns = request.asked();
         let request = LoadRequest { path: Some(source.path), columns: &columns };

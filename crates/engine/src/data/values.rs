@@ -89,27 +89,27 @@ impl Width {
 pub(crate) fn trial_numbers(column: &ArrayRef, first_row: usize) -> Result<Vec<u32>> {
     if !column.data_type().is_integer() {
         let text = format!("the trial column must hold whole numbers, found {}", in_words(column.data_type()));
-        return Err(Error::fault(Cause::TrialNumber, text));
+        return Err(no_trial(text));
     }
     let numbers = convert(column, &DataType::Int64)?;
     let numbers: &Int64Array = numbers.as_primitive::<Int64Type>();
     (0..numbers.len())
         .map(|row| {
             if numbers.is_null(row) {
-                return Err(Error::fault(
-                    Cause::TrialNumber,
-                    format!("row {}: the trial is null", first_row + row),
-                ));
+                return Err(no_trial(format!("row {}: the trial is null", first_row + row)));
             }
             u32::try_from(numbers.value(row)).map_err(|_| {
                 let (row, number) = (first_row + row, numbers.value(row));
-                Error::fault(
-                    Cause::TrialNumber,
-                    format!("row {row}: the trial {number} is not between 0 and 2^32"),
-                )
+                no_trial(format!("row {row}: the trial {number} is not between 0 and 2^32"))
             })
         })
         .collect()
+}
+
+/// That a trial has no number.
+fn no_trial(text: String) -> Error {
+    Error::fault(Cause::TrialNumber, text)
+        .help("give every trial a whole number, as pandas.factorize does; without `trial` in `columns` all examples are one")
 }
 
 /// Columns of paths that are read if a source has them, for who looks at examples.

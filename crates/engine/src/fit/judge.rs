@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use compflow_api::{Composer, Embeddings, Services, Sets, compose_sets};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -161,8 +161,8 @@ impl<'a> Judge<'a> {
         }
         let mut order: Vec<Vec<usize>> = blocks.iter().map(|block| (0..block.len()).collect()).collect();
         let sums = |order: &[Vec<usize>]| -> Vec<f64> {
-            let of_block = |(table, order): (&Array2<f32>, &Vec<usize>)| -> f64 {
-                order.iter().enumerate().map(|(row, &other)| f64::from(table[[row, other]])).sum()
+            let of_block = |(table, order): (&Array2<f64>, &Vec<usize>)| -> f64 {
+                order.iter().enumerate().map(|(row, &other)| table[[row, other]]).sum()
             };
             tables.iter().map(|blocks| blocks.iter().zip(order).map(of_block).sum()).collect()
         };
@@ -284,17 +284,25 @@ fn told_apart<'s>(
 }
 
 /// All squared distances of rows of `a` to rows of `b`.
-fn distances(a: &[f32], b: &[f32], dim: usize) -> Result<Array2<f32>> {
-    let view = |rows| ArrayView2::from_shape((<[f32]>::len(rows) / dim, dim), rows);
+fn distances(a: &[f32], b: &[f32], dim: usize) -> Result<Array2<f64>> {
+    let wide = |rows: &[f32]| {
+        let values = rows.iter().map(|value| f64::from(*value)).collect();
+        Array2::from_shape_vec((rows.len() / dim, dim), values)
+    };
     let shapes = |error: ndarray::ShapeError| compflow_api::Error::new(error);
-    let (a, b) = (view(a).map_err(shapes)?, view(b).map_err(shapes)?);
-    let squares = |rows: ArrayView2<'_, f32>| rows.map_axis(Axis(1), |row| row.dot(&row));
+    let (mut a, mut b) = (wide(a).map_err(shapes)?, wide(b).map_err(shapes)?);
+    // Of points that lie far from zero and near one another, ‖a‖² + ‖b‖² - 2ab would leave rounding errors.
+    if let Some(centre) = b.mean_axis(Axis(0)) {
+        a -= &centre;
+        b -= &centre;
+    }
+    let squares = |rows: &Array2<f64>| rows.map_axis(Axis(1), |row| row.dot(&row));
     let products = a.dot(&b.t());
-    Ok(products.mapv(|value| -2.0 * value) + squares(b) + squares(a).insert_axis(Axis(1)))
+    Ok(products.mapv(|value| -2.0 * value) + squares(&b) + squares(&a).insert_axis(Axis(1)))
 }
 
 /// The first of the smallest.
-fn nearest<'v>(distances: impl Iterator<Item = &'v f32>) -> Option<usize> {
+fn nearest<'v>(distances: impl Iterator<Item = &'v f64>) -> Option<usize> {
     distances.enumerate().min_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| at)
 }
 
@@ -334,6 +342,19 @@ mod tests {
         assert!((p[1] - 1.0).abs() < 1e-12, "{p:?}");
         let p = luckiest(&[0.0, 20.0], &others);
         assert!((p[0] - 1.0 / 20.0).abs() < 1e-12, "{p:?}");
+    }
+
+    #[test]
+    fn distances_are_exact_far_from_zero_and_at_any_scale() {
+        for (offset, scale) in [(0.0, 1.0), (10_000.0, 1.0), (0.0, 1e-25), (0.0, 1e25)] {
+            let points: Vec<f32> = [[1.0, 0.0], [0.0, 0.5]].map(|row| row.map(|x| offset + scale * x)).concat();
+            let found = distances(&points, &points, 2).unwrap() / f64::from(scale).powi(2);
+            let expected = [0.0, 1.25, 1.25, 0.0];
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{offset} {scale}: {found}");
+        }
+        // A large number that all have, beside small ones that differ.
+        let found = distances(&[5000.0, 0.1], &[5000.0, 0.2, 5000.0, 0.1], 2).unwrap();
+        assert!((found[[0, 0]] - 0.01).abs() < 1e-6 && found[[0, 1]] == 0.0, "{found}");
     }
 
     #[test]

@@ -126,6 +126,8 @@ pub(super) fn read(data: &FitData, factory: &Factory, threads: usize) -> Result<
     let dataset = source.read(Keep::Matrix, factory, threads, factory.memory).map_err(|error| match error {
         Error::Data(problem) if problem.cause == Cause::LabelMissing => Error::Data(problem)
             .help("leave out examples without labels, and give those that are of nothing an empty list"),
+        Error::Data(problem) if problem.cause == Cause::TrialNumber => Error::Data(problem)
+            .help("give every trial a whole number; --columns trial= takes all examples for one trial"),
         other => other,
     })?;
     Ok((dataset, has_trials))

@@ -239,6 +239,60 @@ fn composition_is_found_where_it_is_and_not_where_it_is_not() {
     }
 }
 
+/// The coordinate-wise maximum, which goes along with any offset.
+struct Largest;
+
+impl Composer for Largest {
+    fn compose(
+        &self,
+        _: usize,
+        left: &[f32],
+        right: &[f32],
+        out: &mut [f32],
+        _: &Services<'_>,
+    ) -> compflow_api::Result<()> {
+        out.iter_mut().zip(left.iter().zip(right)).for_each(|(out, (left, right))| *out = left.max(*right));
+        Ok(())
+    }
+}
+
+#[test]
+fn composition_is_found_wherever_the_data_lies() {
+    let of = |offset: f32, scale: f32, constant: f32| {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut collector = Collector::new(Space::default());
+        let centres: Vec<[f32; 4]> = (0..7).map(|_| [(); 4].map(|()| rng.random_range(-2.0..2.0))).collect();
+        for set in Sets::all_up_to(7, 2).iter() {
+            for _ in 0..5 {
+                let place =
+                    |at: usize| set.iter().map(|&label| centres[label as usize][at]).fold(f32::MIN, f32::max);
+                let mut row: Vec<f32> =
+                    (0..4).map(|at| offset + scale * (place(at) + rng.random_range(-0.1..0.1))).collect();
+                row.push(constant);
+                let names: Vec<String> = set.iter().map(ToString::to_string).collect();
+                collector.push((0, 0), &row, 1.0, names.iter().map(String::as_str));
+            }
+        }
+        let labelled = collector.finish().unwrap();
+        let folds = Folds::new(&labelled, 1);
+        let judge = Judge::new(&labelled, &folds, 1);
+        let found = [judge.judge(&Judged::One(&Largest)).unwrap()];
+        let p = judge.exchanged(&found).unwrap().map(|p| p[0]);
+        let described = super::describe("max", &found[0], &judge, labelled.spread(super::LabelSet::is_union));
+        super::Composed { p, ..described }
+    };
+    let plain = of(0.0, 1.0, 0.0);
+    for (offset, scale, constant) in
+        [(1000.0, 1.0, 0.0), (10_000.0, 1.0, 0.0), (0.0, 1.0, 5000.0), (0.0, 1e-25, 0.0)]
+    {
+        let found = of(offset, scale, constant);
+        assert_eq!(super::judgement::holds(&found), Some(true), "{offset} {scale} {constant}: {found:?}");
+        let same = |a: f64, b: f64| (a - b).abs() < 0.05;
+        assert!(same(found.nearest, plain.nearest), "{offset} {scale} {constant}: {found:?}");
+        assert!(same(found.accuracy.unwrap(), plain.accuracy.unwrap()), "{offset} {scale} {constant}: {found:?}");
+    }
+}
+
 #[test]
 fn unions_at_random_places_are_not_believed_in() {
     for (dim, labels) in [(16, 8), (4, 8), (16, 6)] {

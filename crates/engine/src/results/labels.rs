@@ -21,17 +21,20 @@ pub enum Labels {
     Indicators(Vec<String>),
 }
 
-/// Columns that are never labels, unless somebody says so.
-const NO_LABELS: [&str; 2] = ["trial", "id"];
-
 impl Labels {
     /// Finds the sets of a file. `named` is what the user said: a column, several with commas between them, or a
-    /// pattern such as `spk_*`. If nobody said anything, it is the column `usual`, and if there is none, all columns of true
-    /// and false, or else of integers.
+    /// pattern such as `spk_*`. If nobody said anything, it is the column `usual`, and if there is none, those of `flags`, the
+    /// columns that hold 0 and 1.
     ///
     /// # Errors
-    /// If there are no such columns, saying which there are.
-    pub fn find(described: &Described, named: Option<&str>, usual: &str, separator: Option<&str>) -> Result<Self> {
+    /// If there are no such columns, saying which there are, or `flags` fails.
+    pub fn find(
+        described: &Described,
+        named: Option<&str>,
+        usual: &str,
+        separator: Option<&str>,
+        flags: impl FnOnce() -> Result<Vec<String>>,
+    ) -> Result<Self> {
         let column = named.unwrap_or(usual);
         match (described.holds(column), separator) {
             // A column without any value may be called anything; what holds lists or numbers does not need to be taken apart.
@@ -54,16 +57,7 @@ impl Labels {
                 }
                 columns
             }
-            None => [Holds::Flags, Holds::Integers]
-                .into_iter()
-                .map(|kind| {
-                    let columns = described.columns.iter();
-                    let columns = columns
-                        .filter(|column| column.holds == kind && !NO_LABELS.contains(&column.name.as_str()));
-                    columns.map(|column| column.name.clone()).collect::<Vec<_>>()
-                })
-                .find(|columns| !columns.is_empty())
-                .unwrap_or_default(),
+            None => flags()?,
         };
         if columns.is_empty() {
             let text = format!("there is no column `{usual}`; FILE:COLUMN names another: {}", described.names());
@@ -119,24 +113,23 @@ mod tests {
             ("age", Holds::Integers),
             ("who", Holds::Texts),
         ]);
-        let find = |named, separator| Labels::find(&file, named, "labels", separator);
+        let find =
+            |named, separator| Labels::find(&file, named, "labels", separator, || Ok(vec!["age".to_owned()]));
         let spk = Labels::Indicators(vec!["spk_a".to_owned(), "spk_b".to_owned()]);
         assert_eq!(find(Some("spk_*"), None).unwrap(), spk);
         assert_eq!(find(Some("spk_a,spk_b"), None).unwrap(), spk);
         assert_eq!(find(Some("who"), None).unwrap(), Labels::Sets("who".to_owned()));
         assert!(matches!(find(Some("who"), Some(";")).unwrap(), Labels::Delimited { .. }));
-        let Labels::Indicators(all) = find(None, None).unwrap() else { panic!("integers can be labels") };
-        assert_eq!(all, ["spk_a", "spk_b", "age"], "an identifier is none");
+        assert_eq!(find(None, None).unwrap(), Labels::Indicators(vec!["age".to_owned()]), "what holds 0 and 1");
+        let nothing = Labels::find(&file, None, "labels", None, || Ok(Vec::new())).unwrap_err().to_string();
+        assert!(
+            nothing.starts_with("there is no column `labels`; FILE:COLUMN names another: `id`, "),
+            "{nothing}"
+        );
         let error = find(Some("spk_a,spk_c"), None).unwrap_err().to_string();
         assert!(
             error.starts_with("there is no column `spk_c`; did you mean `spk_a`? available: `id`, `spk_a`"),
             "{error}"
-        );
-        let flags = described(&[("n", Holds::Integers), ("a", Holds::Flags)]);
-        assert_eq!(
-            Labels::find(&flags, None, "labels", None).unwrap(),
-            Labels::Indicators(vec!["a".to_owned()]),
-            "true and false say more than integers"
         );
     }
 }

@@ -1,13 +1,20 @@
 //! Scoring sets that are in files.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use compflow_api::{Evaluation, Flags, ForeignEvaluator, Kind, Sets, Table};
 
 use super::labels::Labels;
 use crate::cancel::Cancel;
-use crate::data::{Dataset, Described, Source, Survey};
+use crate::data::request::Request;
+use crate::data::values::FURTHER;
+use crate::data::{Dataset, Described, Holds, Source, Survey};
 use crate::error::{Error, Result};
 use crate::observer::Observer;
 use crate::pipeline::Named;
@@ -48,6 +55,45 @@ impl Scorer {
     /// If it cannot be read.
     pub fn describe(&self, source: Source<'_>) -> Result<Described> {
         self.survey.describe(source)
+    }
+
+    /// The columns that hold 0 and 1, or false and true, and nothing else but gaps, in the order of the file. Those of `except` are
+    /// not looked at.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn flags(&self, source: Source<'_>, described: &Described, except: &[&str]) -> Result<Vec<String>> {
+        let numbers = |holds| matches!(holds, Holds::Flags | Holds::Integers | Holds::Floats);
+        let columns = described.columns.iter().filter(|column| numbers(column.holds));
+        let mut columns: Vec<(String, String)> = columns
+            .filter(|column| !except.contains(&column.name.as_str()))
+            .map(|column| (format!("{FURTHER}{}", column.name), column.name.clone()))
+            .collect();
+        if columns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut any: HashSet<String> = HashSet::new();
+        for batch in self.survey.load(source, &Request::plain(columns.clone()))? {
+            if self.survey.factory.cancel.requested() {
+                return Err(Error::Interrupted);
+            }
+            let batch = batch?;
+            let mut kept = Vec::new();
+            for (key, name) in columns {
+                let Some(column) = batch.column_by_name(&key) else { continue };
+                let values = cast(column, &DataType::Float64)
+                    .map_err(|error| Error::data(error.to_string()).context(source.about))?;
+                let mut values = values.as_primitive::<Float64Type>().iter().flatten().peekable();
+                if values.peek().is_some() {
+                    any.insert(key.clone());
+                }
+                if values.all(|value| value == 0.0 || value == 1.0) {
+                    kept.push((key, name));
+                }
+            }
+            columns = kept;
+        }
+        Ok(columns.into_iter().filter(|(key, _)| any.contains(key)).map(|(_, name)| name).collect())
     }
 
     /// Reads sets; they are the truth of the data set.

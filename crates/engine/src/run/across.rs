@@ -4,7 +4,7 @@ use compflow_api::{Clustering, Embeddings, Result, Services, Sets, Task};
 use compflow_kernels::pairs::squared;
 
 use super::distances::representatives;
-use super::means::means;
+use super::means::{centre, means};
 use super::members::Members;
 
 /// More unions than this are not composed: then only sets that were found are given to others.
@@ -20,7 +20,8 @@ pub(super) struct Representatives {
 
 impl Representatives {
     /// Of the clusters that were found among the task's examples, by their centroids, exemplars or means; and if unions were
-    /// found, of all others up to the largest one's size that can be composed.
+    /// found, of all others up to the largest one's size that can be composed. If nothing was found, the empty set has the mean
+    /// of all examples: that says nothing about any of them.
     ///
     /// # Errors
     /// Those of the composer.
@@ -40,6 +41,10 @@ impl Representatives {
                 points.extend(task.compose_sets(vectors, &parts.rows(&unseen), services)?);
                 unseen.iter().for_each(|set| sets.push(set));
             }
+        }
+        if sets.is_empty() {
+            sets.push(&[]);
+            points = centre(&task.points(), task.space, dim);
         }
         Ok(Self { sets, points, dim })
     }
@@ -102,6 +107,16 @@ mod tests {
         // 9 and 7 were never seen together, and lie at (2, 1); the mean of what 9 was found in is (0, 0).
         assert_eq!(labels, Sets::from_iter([vec![7], vec![4, 7], vec![7, 9]]));
         assert!((far - 0.01).abs() < 1e-6, "{far}");
+    }
+
+    #[test]
+    fn where_nothing_was_found_all_examples_have_the_empty_set_and_are_as_far_as_from_their_mean() {
+        let examples = [0.0, 4.0];
+        let task = Task::new(Embeddings::new(&examples, 1));
+        let clustering =
+            Clustering { assignments: Sets::from_iter([[], []] as [[u32; 0]; 2]), ..Clustering::default() };
+        let representatives = Representatives::of(&task, &clustering, &Services::none()).unwrap();
+        assert_eq!(representatives.label(&task), (clustering.assignments.clone(), 4.0));
     }
 
     #[test]

@@ -18,6 +18,18 @@ pub(crate) fn means(points: &[f32], assignments: &Sets, space: Space, dim: usize
     (sums.into_keys().collect(), means)
 }
 
+/// The mean of all points, brought into the space.
+pub(crate) fn centre(points: &[f32], space: Space, dim: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; dim];
+    for point in points.chunks_exact(dim) {
+        sums.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let count = (points.len() / dim) as f64;
+    let mut centre: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
+    space.enter(&mut centre, dim);
+    centre
+}
+
 #[cfg(test)]
 mod tests {
     use compflow_api::Normalize;

@@ -211,8 +211,9 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
         };
         observer.log(Level::Warn, &about, &format!("{what}: {first}"));
     }
-    let selection = Selection::new(candidates)
-        .ok_or_else(|| Error::data(format!("nothing can be selected, as every value fails: {first}")))?;
+    let selection = Selection::new(candidates).ok_or_else(|| {
+        Error::data(format!("nothing can be selected, as every value fails: {first}{}", wider(plan, cell)))
+    })?;
     let cell = Cell { option: selection.chosen, ..cell };
     if !selection.is_better_than_chance() {
         let text = "no value finds more than in evenly spread examples: there may be no clusters";
@@ -225,6 +226,25 @@ pub(super) fn select(job: &Job<'_>, cell: Cell) -> Result<(Cell, Option<Selectio
     };
     observer.log(Level::Info, &about, &format!("selected {}; {opinion}", choice(plan, cell)));
     Ok((cell, Some(selection)))
+}
+
+/// If the trial's seeds name more singletons than any value of the only parameter that is selected, values that would do.
+fn wider(plan: &Plan, cell: Cell) -> String {
+    /// As many values as "auto" tries.
+    const VALUES: usize = 9;
+    let names = cell.seeds(plan).map_or(0, |seeds| seeds.names.len());
+    let options = &cell.variant(plan).options;
+    let largest = options.iter().filter_map(|option| match &option.choices[..] {
+        [(_, value)] => value.parse::<usize>().ok(),
+        _ => None,
+    });
+    match (options.first().and_then(|option| option.choices.first()), largest.max()) {
+        (Some((name, _)), Some(largest)) if largest < names => {
+            let to = names + VALUES - 1;
+            format!("; values that would do are `{name} = {{ select = {{ from = {names}, to = {to} }} }}`")
+        }
+        _ => String::new(),
+    }
 }
 
 /// What was selected for a cell in an earlier run, if what was measured, or that it could not be, is kept of every value.

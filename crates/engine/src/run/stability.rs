@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use compflow_api::{
-    Clusterer, Clustering, Code, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task,
+    Clusterer, Clustering, Code, Embeddings, Error, ForeignClusterer, Result, Services, Sets, Shape, Task, plural,
 };
 use compflow_kernels::pairs::squared;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::across::Representatives;
 use super::agreement::agreement;
 use super::compute::Job;
+use super::means::centre;
 use super::pool::Pool;
 use crate::files::hash_parts;
 use crate::observer::{Observer, Silent};
@@ -89,7 +90,8 @@ pub(super) fn measure(job: &Job<'_>, cell: Cell, about: &str, advance: &(dyn Fn(
         let unknown = pool.unknown().len();
         if unknown < FEWEST {
             let without = if unknown < pool.len() { " without a seed" } else { "" };
-            return Ok(Err(format!("{unknown} examples{without} are too few to be cut into halves")));
+            let (examples, are) = (plural(unknown, "example"), if unknown == 1 { "is" } else { "are" });
+            return Ok(Err(format!("{examples}{without} {are} too few to be cut into halves")));
         }
         let placeholder = [0.0];
         let of = task.with(Embeddings::new(&placeholder, 1));
@@ -205,13 +207,7 @@ impl Work<'_> {
 /// Mean squared distance of points to the mean of others.
 fn spread(task: &Task<'_>, others: &Task<'_>) -> f64 {
     let dim = task.embeddings.dim();
-    let mut sums = vec![0.0; dim];
-    for point in others.points().chunks_exact(dim) {
-        sums.iter_mut().zip(point).for_each(|(sum, value)| *sum += f64::from(*value));
-    }
-    let count = others.embeddings.len() as f64;
-    let mut mean: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
-    task.space.enter(&mut mean, dim);
+    let mean = centre(&others.points(), task.space, dim);
     let points = task.points();
     points.chunks_exact(dim).map(|point| squared(point, &mean)).sum::<f64>() / task.embeddings.len() as f64
 }

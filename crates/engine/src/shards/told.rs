@@ -47,7 +47,7 @@ impl Told {
                 Ok(())
             })?;
         }
-        known.as_ref().map_or(Ok(()), SeedRows::require_single)?;
+        known.as_ref().map_or(Ok(()), SeedRows::require_plain)?;
         let seeds = known.and_then(SeedRows::number).map(|known| known.of_all(layout.rows as usize));
         Ok(Self { weights, seeds })
     }

@@ -20,7 +20,7 @@ pub(crate) struct EvalArgs {
     /// Match rows by their order, even if both files have a column `id`.
     #[arg(long)]
     pub(crate) order: bool,
-    /// Score the trials in this column of both files one by one [default: `trial`, if both have it].
+    /// Score the trials in this column of both files one by one [default: `trial`, if both have it]; '' scores all rows as one.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) trial: Option<String>,
     /// Only predictions with this value in this column; may be given several times.

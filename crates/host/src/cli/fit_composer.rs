@@ -16,7 +16,7 @@ pub(crate) struct FitComposerArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// The names of the columns, e.g. embedding=vec,truth=tags,trial=session,weight=w; `trial=` for none, embedding='d*' for a
-    /// column of every dimension, truth='is_*' for columns of 0 and 1 [default: embedding=embedding,truth=labels, and
+    /// column of every dimension, truth='is_*' or truth=anna,ben for columns of 0 and 1 [default: embedding=embedding,truth=labels, and
     /// trial=trial if there is one; all examples count the same].
     #[arg(long, value_name = "COLUMN=NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,

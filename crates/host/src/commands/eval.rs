@@ -30,7 +30,10 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
     let terminal = Terminal::shared(false);
     let scorer = Scorer::new(&registry, &folder, &terminal, &cancel);
     let split = args.split.as_deref();
-    let open = |named, usual, filter| SetsFile::open(&scorer, named, usual, split, filter, &*terminal);
+    // What matches rows and trials is no label.
+    let others = [Some("trial"), Some("id"), args.trial.as_deref(), args.id.as_deref()];
+    let others: Vec<&str> = others.into_iter().flatten().collect();
+    let open = |named, usual, filter| SetsFile::open(&scorer, named, usual, (split, &others), filter, &*terminal);
     let predicted = open(&args.pred, "clusters", filter(&args.filter)?)?;
     let truth = open(&args.truth, "labels", BTreeMap::new())?;
     let is_split = |file: &SetsFile| matches!(file.labels, Labels::Delimited { .. });
@@ -42,8 +45,19 @@ pub(crate) fn run(plugins: &[PathBuf], args: &EvalArgs) -> Result<i32, Failure> 
         let both = [&predicted, &truth].iter().all(|file| file.described.holds(name).is_some());
         both.then_some(name)
     };
-    let trial = args.trial.as_deref().or_else(|| usual("trial"));
+    let trial = match args.trial.as_deref() {
+        None => usual("trial"),
+        Some(named) => Some(named).filter(|named| !named.is_empty()),
+    };
     let id = args.id.as_deref().or_else(|| usual("id").filter(|_| !args.order));
+    let has_id = |file: &&SetsFile| file.described.holds("id").is_some();
+    if id.is_none()
+        && !args.order
+        && let Some(only) = [&predicted, &truth].into_iter().find(has_id)
+    {
+        let text = "rows are matched by their order, as the other file has no column `id`; --order says that this is meant";
+        terminal.log(Level::Warn, only.file, text);
+    }
     let hint = match args.id {
         None => "--where picks rows of the predictions, --order matches rows by their order",
         Some(_) => "--where picks rows of the predictions",
@@ -119,17 +133,15 @@ struct SetsFile<'a> {
     params: serde_json::Value,
     described: Described,
     labels: Labels,
-    /// Whether the user said which columns these are.
-    named: bool,
 }
 
 impl<'a> SetsFile<'a> {
-    /// Finds the sets of `FILE` or `FILE:COLUMN`.
+    /// Finds the sets of `FILE` or `FILE:COLUMN`, among all columns but `others`; says which they are if nobody said so.
     fn open(
         scorer: &Scorer,
         named: &'a str,
         usual: &str,
-        split: Option<&str>,
+        (split, others): (Option<&str>, &[&str]),
         filter: BTreeMap<String, serde_json::Value>,
         observer: &dyn Observer,
     ) -> Result<Self, Failure> {
@@ -146,13 +158,29 @@ impl<'a> SetsFile<'a> {
             .filter(|loader| *loader != "npy")
             .ok_or_else(|| fail("expected a .parquet, .arrow, .csv, .tsv or .jsonl file".to_owned()))?;
         let params = serde_json::json!({ "where": filter });
-        let described =
-            scorer.describe(Source { path: &path, loader, params: &params, split: None, about: file })?;
-        let labels = Labels::find(&described, column, usual, split).map_err(|error| fail(error.to_string()))?;
-        Ok(Self { file, path, loader, params, described, labels, named: column.is_some() })
+        let source = Source { path: &path, loader, params: &params, split: None, about: file };
+        let described = scorer.describe(source)?;
+        let labels = Labels::find(&described, column, usual, split, || scorer.flags(source, &described, others));
+        let labels = labels.map_err(|error| match error {
+            Failure::Request(text) => fail(text),
+            other => other,
+        })?;
+        if let Labels::Indicators(columns) = &labels
+            && column.is_none()
+        {
+            let left_out = described.columns.iter().map(|column| column.name.clone());
+            let left_out: Vec<String> =
+                left_out.filter(|name| !columns.contains(name) && !others.contains(&name.as_str())).collect();
+            let left_out = match left_out.is_empty() {
+                true => String::new(),
+                false => format!("; left out: {}", some(&left_out)),
+            };
+            to_stderr(&format!("{file}: its labels are the columns {}{left_out}", some(columns)));
+        }
+        Ok(Self { file, path, loader, params, described, labels })
     }
 
-    /// Reads the sets; says what they are taken from if nobody said so.
+    /// Reads the sets.
     fn read(
         &self,
         scorer: &Scorer,
@@ -164,20 +192,29 @@ impl<'a> SetsFile<'a> {
         let source = Source { path, loader, params, split: None, about: self.file };
         let read =
             scorer.read(SetsRequest { source, labels: &self.labels, trial, id }).map_err(|error| match error {
-                Failure::Data(mut problem) if problem.cause == Cause::LabelMissing => {
+                Failure::Data(mut problem) => {
                     // Neither file is a pipeline's data, and one of them is no truth.
                     problem.text = problem.text.replace("the truth ", "the set ");
-                    let help =
-                        "an empty set is an empty list, in a text `[]`; with --split an empty text is one, too";
+                    let separator = problem.help.as_deref().and_then(|help| {
+                        let (_, help) = help.split_once("split = \"")?;
+                        Some(help.split_once('"')?.0.to_owned())
+                    });
+                    let help = match (problem.cause, separator) {
+                        (Cause::LabelMissing, _) => {
+                            "an empty set is an empty list, in a text `[]`; with --split an empty text is one, too".to_owned()
+                        }
+                        (Cause::LabelText, Some(separator)) => {
+                            format!("--split '{separator}' takes it apart, or write lists into the file")
+                        }
+                        (Cause::TrialNumber, _) => {
+                            "give every trial the same whole number in both files; --trial '' scores all rows as one trial".to_owned()
+                        }
+                        _ => return Failure::Data(problem),
+                    };
                     Failure::Data(Box::new(problem.help(help)))
                 }
                 other => other,
             })?;
-        if let Labels::Indicators(columns) = &self.labels
-            && !self.named
-        {
-            to_stderr(&format!("{}: its labels are the columns {}", self.file, some(columns)));
-        }
         if let Labels::Sets(_) = self.labels
             && let Some(text) = read.classes.iter().find(|name| name.contains([',', ';', '|']))
         {

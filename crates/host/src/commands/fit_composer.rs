@@ -101,7 +101,19 @@ fn columns(options: &[String], split: Option<&str>) -> Result<FitColumns, Failur
         weight: None,
         split: split.map(str::to_owned),
     };
-    for option in options {
+    // A part without a key goes on with a list: `truth=anna,ben`.
+    let mut given: Vec<String> = Vec::new();
+    for part in options {
+        match given.last_mut() {
+            Some(list)
+                if !part.contains('=') && ["embedding=", "truth="].iter().any(|key| list.starts_with(key)) =>
+            {
+                *list += &format!(",{part}");
+            }
+            _ => given.push(part.trim().to_owned()),
+        }
+    }
+    for option in &given {
         let wrong = || {
             let text = "--columns takes embedding=NAME, truth=NAME, trial=NAME and weight=NAME";
             Failure::request(format!("{text}, found `{option}`"))
@@ -221,5 +233,6 @@ fn composer(judgement: &Judgement, composers: &[LibraryComposer], name: &str, ou
         (false, SCALED) => "   # with --write scaled-sum",
         (false, _) => "   # with --write fitted",
     };
-    format!("[composer]\nuse    = \"bilinear\"\nparams = {{ weights = \"{}\" }}{again}\n", display(out))
+    let params = to_toml(&serde_json::json!({ "weights": display(out) }));
+    format!("[composer]\nuse    = \"bilinear\"\nparams = {params}{again}\n")
 }

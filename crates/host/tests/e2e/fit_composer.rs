@@ -198,6 +198,34 @@ fn columns_have_other_names_and_labels_of_files_without_trials_are_the_same() {
 }
 
 #[test]
+fn labels_are_columns_of_0_and_1_by_their_names() {
+    let folder = Folder::new();
+    let mut text = "x,y,ann,ben,cem,who\n".to_owned();
+    for at in 0..24 {
+        let flags = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0, 1]][at % 6];
+        let [ann, ben, cem] = flags;
+        text += &format!("{}.{at},{}.{at},{ann},{ben},{cem},z\n", 2 * ann + 5 * cem, 3 * ben + cem);
+    }
+    folder.write("a.csv", &text);
+    let judgement = fitted_json(&folder, &["a.csv", "--columns", "embedding=x,y,truth=ann,ben,cem,trial="]);
+    assert_eq!((&judgement["dim"], &judgement["labels"], &judgement["unions"]), (&2.into(), &3.into(), &3.into()));
+    let (_, stderr) = folder.run(&["fit-composer", "a.csv", "--out", "g", "--columns", "ann,truth=ben"], 2);
+    assert!(stderr.contains("--columns takes embedding=NAME") && stderr.contains("found `ann`"), "{stderr}");
+    let (_, stderr) = folder
+        .run(&["fit-composer", "a.csv", "--out", "g", "--columns", "embedding=x,y,truth=ann,ben,trial=who"], 2);
+    assert!(stderr.contains("--columns trial= takes all examples for one trial"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_printed_is_a_pipeline_whatever_the_file_is_called() {
+    let folder = Folder::new();
+    write(&folder, "a.parquet", (1, 7, 3), |a, b, _| composed(a, b));
+    let (stdout, _) = folder.run(&["fit-composer", "a.parquet", "--out", "we\"ird.safetensors"], 0);
+    assert!(stdout.contains(r#"params = { weights = "we\"ird.safetensors" }"#), "{stdout}");
+}
+
+#[test]
 fn numpy_arrays_have_their_labels_beside_them() {
     let folder = Folder::new();
     let npy = |shape: &str, kind: &str, data: Vec<u8>| {

@@ -236,6 +236,29 @@ fn known_sets_that_nobody_could_keep_are_refused_with_what_would_do() {
     assert!(stderr.contains(text), "{stderr}");
 }
 
+#[test]
+fn a_selection_among_too_few_for_the_names_says_what_to_write() {
+    let folder = Folder::new();
+    let text: String = (0..60)
+        .map(|at| {
+            format!("{}.{at},{},{}\n", at % 12, at / 12, if at < 12 { format!("p{at}") } else { String::new() })
+        })
+        .collect();
+    folder.write("a.csv", &format!("x,y,known\n{text}"));
+    folder.write(
+        "p.toml",
+        "name = \"p\"\nseed = 1\ndegree = 1\n[[data]]\nname = \"a\"\nloader = \"csv\"\npath = \"a.csv\"\n\
+         columns = { embedding = [\"x\", \"y\"], seed = \"known\" }\n\
+         [[clusterer]]\nuse = \"ckm\"\nparams = { k = \"auto\", restarts = 2 }\n",
+    );
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 1);
+    assert!(stderr.contains("every value fails") && stderr.contains("set it to at least 12"), "{stderr}");
+    assert!(stderr.contains("values that would do are `k = { select = { from = 12, to = 20 } }`"), "{stderr}");
+    let pipeline = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    folder.write("p.toml", &pipeline.replace("\"auto\"", "{ select = { from = 12, to = 13 } }"));
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+}
+
 /// The scores of a run by clusterer and metric.
 fn scores(folder: &Folder, out: &str) -> std::collections::BTreeMap<(String, String), f64> {
     let metrics = folder.read_parquet(&format!("{out}/metrics.parquet"));

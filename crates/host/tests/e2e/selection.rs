@@ -175,6 +175,23 @@ fn values_that_halves_cannot_have_are_left_out() {
 }
 
 #[test]
+fn a_slip_of_auto_and_a_single_example_are_told_in_words() {
+    let folder = Folder::new();
+    let km = |k: &str| {
+        BLOBS.replace("{ select = { from = 2, to = 8 } }", k).replace("use = \"kmeans\"", "use = \"ckm\"")
+    };
+    folder.write("p.toml", &km("\"autoo\""));
+    let (_, stderr) = folder.run(&["check", "p.toml"], 2);
+    assert!(
+        stderr.contains("or \"auto\", found \"autoo\"") && stderr.contains("did you mean \"auto\"?"),
+        "{stderr}"
+    );
+    folder.write("p.toml", &km("\"auto\"").replace("n = 120, dim = 6, k = 5", "n = 1, dim = 6, k = 1"));
+    let (_, stderr) = folder.run(&["run", "p.toml", "--out", "out"], 1);
+    assert!(stderr.contains("1 example is too few to be cut into halves"), "{stderr}");
+}
+
+#[test]
 fn a_killed_selection_goes_on_where_it_was() {
     let folder = Folder::new();
     folder.add_faulty();

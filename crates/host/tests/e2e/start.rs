@@ -347,3 +347,154 @@ fn eval_says_what_it_takes_for_labels_and_which_examples_are_missing() {
         "{stderr}"
     );
 }
+
+/// Singles and pairs of four labels, where a pair lies at the maximum.
+fn covering(folder: &Folder, name: &str, more: &str, row: impl Fn(usize, &[usize]) -> String) {
+    let sets: Vec<Vec<usize>> =
+        (0..4).flat_map(|a| (a..4).map(move |b| if a == b { vec![a] } else { vec![a, b] })).collect();
+    let mut text = format!("d0,d1,d2,d3,{more}\n");
+    for at in 0..40 {
+        let set = &sets[at % sets.len()];
+        let number = |axis: usize| if set.contains(&axis) { 3.0 } else { 0.01 * (at % 7) as f64 };
+        let numbers: Vec<String> = (0..4).map(|axis| number(axis).to_string()).collect();
+        text += &format!("{},{}\n", numbers.join(","), row(at, set));
+    }
+    folder.write(name, &text);
+}
+
+fn joined(set: &[usize]) -> String {
+    set.iter().map(|label| ["ann", "ben", "cem", "dua"][*label]).collect::<Vec<_>>().join("+")
+}
+
+#[test]
+fn init_says_why_columns_of_usual_names_are_passed_over() {
+    let folder = Folder::new();
+    covering(&folder, "a.csv", "labels,trial", |at, set| format!("{}.5,day{}", set.len(), at % 2));
+    let (stdout, _) = folder.run(&["init", "a.csv"], 0);
+    assert!(
+        stdout.contains(
+            "note: the column `trial` is passed over: it holds texts, and trials are whole numbers; number them"
+        ),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("note: the column `labels` is passed over: it holds floating-point numbers"),
+        "{stdout}"
+    );
+    // 0 and 1 may well be written as floating-point numbers.
+    covering(&folder, "b.csv", "ann,ben,score", |_, set| {
+        format!("{}.0,{}.0,0.5", u8::from(set.contains(&0)), u8::from(set.contains(&1)))
+    });
+    let (stdout, _) = folder.run(&["init", "b.csv", "--force"], 0);
+    assert!(
+        stdout.contains("the columns `ann`, `ben` hold 0 and 1; if they are labels, --truth 'ann,ben'"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn what_is_known_beforehand_has_room_beside_true_labels() {
+    let folder = Folder::new();
+    covering(&folder, "a.csv", "labels,known", |at, set| {
+        let known = match at {
+            0 => "ann+ben+cem".to_owned(),
+            1..=4 => format!("p{at}"),
+            _ => String::new(),
+        };
+        format!("{},{known}", joined(set))
+    });
+    folder.run(&["init", "a.csv", "--split", "+"], 0);
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("degree = 3\n") && pipeline.contains("k = 7"), "{pipeline}");
+    folder.run(&["check", "pipeline.toml"], 0);
+}
+
+#[test]
+fn init_judges_composers_by_whatever_labels_there_are() {
+    let folder = Folder::new();
+    covering(&folder, "a.csv", "labels", |_, set| joined(set));
+    covering(&folder, "none.csv", "what", |_, _| "x".to_owned());
+    covering(&folder, "some.csv", "known", |at, set| if at < 20 { joined(set) } else { String::new() });
+    for files in [&["a.csv", "none.csv"][..], &["none.csv", "a.csv"], &["some.csv"]] {
+        folder.run(&[&["init", "--force"], files].concat(), 0);
+        let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+        assert!(pipeline.contains("use = \"max\""), "{files:?}: {pipeline}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn init_makes_a_pipeline_of_files_of_any_name_or_says_why_not() {
+    let folder = Folder::new();
+    for name in [".hidden.csv", "a\\b.csv", "two\nlines.csv", "we\"ird 'name'.csv"] {
+        covering(&folder, name, "labels", |_, set| joined(set));
+        folder.run(&["init", name, "--force", "--split", "+"], 0);
+        folder.run(&["check", "pipeline.toml"], 0);
+    }
+    covering(&folder, "${HOME}.csv", "labels", |_, set| joined(set));
+    let (_, stderr) = folder.run(&["init", "${HOME}.csv", "--force"], 2);
+    assert!(
+        stderr.contains("its path has `${` in it, which stands for a variable in a pipeline: rename it"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn eval_takes_all_columns_of_0_and_1_and_says_what_it_leaves_out() {
+    let folder = Folder::new();
+    folder.write_parquet("truth.parquet", vec![("labels", people())]);
+    let right = "trial,cri,acri\n0,1,1\n";
+    let eval = |more: &[&str], code: i32| {
+        let args = ["eval", "pred.csv", "truth.parquet", "--evaluator", "cri", "--format", "csv"];
+        folder.run(&[&args, more].concat(), code)
+    };
+    let pred = |rows: [&str; 4]| folder.write("pred.csv", &format!("a,b,correct,age,note\n{}\n", rows.join("\n")));
+    pred(["1,0.0,false,31,x", "1,1.0,false,32,y", "0,1.0,false,33,z", "0,0.0,false,34,"]);
+    let (stdout, stderr) = eval(&[], 0);
+    assert_eq!(stdout, right);
+    assert!(
+        stderr.contains("pred.csv: its labels are the columns a, b, correct; left out: age, note\n"),
+        "{stderr}"
+    );
+    pred(["1,0,false,31,x", "1,,false,32,y", "0,1,false,33,z", "0,0,false,34,"]);
+    let (_, stderr) = eval(&[], 2);
+    assert!(
+        stderr.contains("row 1: the column `b` is null, and labels are 0 or 1")
+            && stderr.contains("write 0 where"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn eval_says_how_rows_are_matched_and_has_a_way_out_of_trials() {
+    let folder = Folder::new();
+    let (truth, pred) = ("trial,id,labels\nx,1,a\nx,2,b\ny,1,a\n", "trial,clusters\nx,7\nx,8\ny,7\n");
+    folder.write("truth.csv", truth);
+    folder.write("pred.csv", pred);
+    let (_, stderr) = folder.run(&["eval", "pred.csv", "truth.csv"], 2);
+    assert!(
+        stderr.contains("found text") && stderr.contains("--trial '' scores all rows as one trial"),
+        "{stderr}"
+    );
+    let args = ["eval", "pred.csv", "truth.csv", "--trial", "", "--evaluator", "cri", "--format", "csv"];
+    let (stdout, stderr) = folder.run(&args, 0);
+    assert_eq!(stdout, "trial,cri,acri\n0,1,1\n");
+    assert!(stderr.contains("rows are matched by their order, as the other file has no column `id`"), "{stderr}");
+    assert!(!folder.run(&[&args[..], &["--order"]].concat(), 0).1.contains("matched"), "who says so knows");
+}
+
+#[test]
+fn a_prediction_is_not_called_the_truth_nor_a_list_of_flags_a_set() {
+    let folder = Folder::new();
+    folder.write("truth.csv", "labels\na\nb\na\n");
+    folder.write("pred.csv", "clusters\na;b\nb\na\n");
+    let (_, stderr) = folder.run(&["eval", "pred.csv", "truth.csv"], 2);
+    assert!(
+        stderr.contains("row 0: the set `a;b` is one text") && stderr.contains("--split ';' takes it apart"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("[[data]]"), "{stderr}");
+    folder.write_parquet("hot.parquet", vec![("clusters", sets(&[&[0, 1, 1], &[1, 0, 0], &[0, 0, 1]]))]);
+    let (_, stderr) = folder.run(&["eval", "hot.parquet", "truth.csv"], 2);
+    assert!(stderr.contains("row 0: the set [0, 1, 1] seems to have a 0 or 1 for every label"), "{stderr}");
+}

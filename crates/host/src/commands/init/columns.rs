@@ -98,13 +98,58 @@ fn segments(described: &Described) -> Option<[String; 3]> {
 
 /// The columns of integers and texts that nothing else is known of.
 pub(super) fn could_be_labels(described: &Described) -> impl Iterator<Item = &ColumnInfo> {
+    unknown(described, &[Holds::Integers, Holds::Texts])
+}
+
+/// The columns of numbers that nothing else is known of.
+pub(super) fn could_be_flags(described: &Described) -> impl Iterator<Item = &ColumnInfo> {
+    unknown(described, &[Holds::Integers, Holds::Floats])
+}
+
+fn unknown<'d>(described: &'d Described, kinds: &'static [Holds]) -> impl Iterator<Item = &'d ColumnInfo> {
     let segments = segments(described).unwrap_or_default();
     let is_known = move |column: &&ColumnInfo| {
         ID_NAMES.iter().chain(&["trial"]).any(|name| column.name.eq_ignore_ascii_case(name))
             || segments.contains(&column.name)
     };
-    let kinds = [Holds::Integers, Holds::Texts];
     described.columns.iter().filter(move |column| kinds.contains(&column.holds) && !is_known(column))
+}
+
+/// What columns of usual names are for, and what these hold.
+const USUAL: [Usual; 5] = [
+    Usual {
+        names: &TRUTH_NAMES,
+        are: "labels",
+        hold: "whole numbers, texts or lists of them",
+        fits: Holds::can_be_sets,
+    },
+    // Numbers of such a name are no labels, and nobody expects them to be.
+    Usual {
+        names: &SEED_NAMES,
+        are: "known labels",
+        hold: "texts or lists of them",
+        fits: |holds| matches!(holds, Holds::Sets | Holds::Texts | Holds::Integers | Holds::Floats),
+    },
+    Usual { names: &["trial"], are: "trials", hold: "whole numbers", fits: |holds| holds == Holds::Integers },
+    Usual {
+        names: &ID_NAMES,
+        are: "identifiers",
+        hold: "whole numbers or texts",
+        fits: |holds| matches!(holds, Holds::Integers | Holds::Texts),
+    },
+    Usual {
+        names: &["start", "end"],
+        are: "times in a recording",
+        hold: "numbers, in seconds",
+        fits: |holds| matches!(holds, Holds::Integers | Holds::Floats),
+    },
+];
+
+struct Usual {
+    names: &'static [&'static str],
+    are: &'static str,
+    hold: &'static str,
+    fits: fn(Holds) -> bool,
 }
 
 impl Chosen {
@@ -139,14 +184,41 @@ impl Chosen {
         }
     }
 
-    /// Says that columns of 0 and 1 could be labels, if there are several that are no embedding.
+    /// Whether a column is the embedding or a number of it.
+    pub(super) fn is_embedding(&self, column: &str) -> bool {
+        stands_for(&self.embedding, column)
+    }
+
+    /// Says of columns of usual names that do not hold what columns of these names do that they are passed over. `asked` is whether
+    /// somebody said which column holds the labels.
+    pub(super) fn note_misfits(&mut self, described: &Described, asked: bool) {
+        for usual in USUAL.iter().filter(|usual| !(asked && usual.are == "labels")) {
+            let named =
+                |column: &&ColumnInfo| usual.names.iter().any(|name| column.name.eq_ignore_ascii_case(name));
+            for column in described.columns.iter().filter(named).filter(|column| !(usual.fits)(column.holds)) {
+                let name = &column.name;
+                if self.is_embedding(name) || self.truth.as_ref().is_some_and(|truth| stands_for(truth, name)) {
+                    continue;
+                }
+                let would = match column.holds {
+                    // A gap makes floating-point numbers of whole ones.
+                    Holds::Floats => {
+                        "; if they are whole but for gaps, write them as such, as pandas does after astype(\"Int64\")"
+                    }
+                    Holds::Texts if usual.are == "trials" => "; number them, as pandas.factorize does",
+                    _ => "",
+                };
+                let (are, hold, found) = (usual.are, usual.hold, in_words(column.holds));
+                self.notes.push(format!(
+                    "the column `{name}` is passed over: it holds {found}, and {are} are {hold}{would}"
+                ));
+            }
+        }
+    }
+
+    /// Says that columns of 0 and 1 could be labels, if there are several.
     pub(super) fn suggest_flags(&mut self, flags: &[String]) {
-        let names = self.embedding.to_string();
-        let is_embedding = |flag: &&String| {
-            let mut names = names.split(',');
-            names.any(|name| name == *flag || name.strip_suffix('*').is_some_and(|stem| flag.starts_with(stem)))
-        };
-        let flags: Vec<&str> = flags.iter().filter(|flag| !is_embedding(flag)).map(String::as_str).collect();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let [first, _, ..] = flags[..] else { return };
         // A pattern says the same in fewer words.
         let stem =
@@ -158,6 +230,28 @@ impl Chosen {
         );
         self.notes.clear();
         self.notes.push(text);
+    }
+}
+
+/// Whether a column is one of these, or of those that a pattern such as `d*` stands for.
+fn stands_for(named: &Named, column: &str) -> bool {
+    let named = named.to_string();
+    named
+        .split(',')
+        .any(|name| name == column || name.strip_suffix('*').is_some_and(|stem| column.starts_with(stem)))
+}
+
+/// What a column holds, for people.
+fn in_words(holds: Holds) -> &'static str {
+    match holds {
+        Holds::Vectors(_) => "lists of numbers",
+        Holds::WholeLists(_) => "lists of whole numbers",
+        Holds::Sets => "lists of texts",
+        Holds::Integers => "whole numbers",
+        Holds::Texts => "texts",
+        Holds::Floats => "floating-point numbers",
+        Holds::Flags => "true and false",
+        Holds::Other => "neither numbers nor texts",
     }
 }
 
@@ -381,16 +475,47 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_usual_names_that_do_not_fit_are_named_with_what_would_do() {
+        let notes = |columns: &[(&str, Holds)], truth: Option<&str>| {
+            let file = described(&[&[("vec", Holds::Vectors(None))], columns].concat());
+            let mut chosen = choose(&file, None, truth).unwrap();
+            chosen.notes.clear();
+            chosen.note_misfits(&file, truth.is_some());
+            chosen.notes
+        };
+        let [note] = &notes(&[("Trial", Holds::Texts)], None)[..] else { panic!("one note") };
+        assert_eq!(
+            note,
+            "the column `Trial` is passed over: it holds texts, and trials are whole numbers; number them, as pandas.factorize does"
+        );
+        let [note] = &notes(&[("label", Holds::Floats)], None)[..] else { panic!("one note") };
+        assert!(
+            note.contains("and labels are whole numbers, texts or lists of them; if they are whole but for gaps")
+        );
+        let others = [("id", Holds::Other), ("known", Holds::Other), ("start", Holds::Texts), ("y", Holds::Flags)];
+        assert_eq!(notes(&others, None).len(), 4);
+        assert_eq!(notes(&others, Some("none")).len(), 3, "labels are somewhere else");
+        let fit =
+            [("id", Holds::Texts), ("seed", Holds::Integers), ("start", Holds::Floats), ("who", Holds::Other)];
+        assert_eq!(notes(&fit, None), Vec::<String>::new());
+        // Two of true and false are labels, whatever one of them is called.
+        assert!(notes(&[("y", Holds::Flags), ("n", Holds::Flags)], None).is_empty());
+    }
+
+    #[test]
     fn flags_that_are_no_embedding_are_suggested_in_few_words() {
         let file = described(&[("d0", Holds::Integers), ("d1", Holds::Integers), ("is_a", Holds::Integers)]);
+        let chosen = choose(&file, None, None).unwrap();
+        let may_be = could_be_flags(&file).filter(|column| !chosen.is_embedding(&column.name));
+        assert_eq!(may_be.map(|column| column.name.as_str()).collect::<Vec<_>>(), ["is_a"]);
         let suggested = |flags: &[&str]| {
             let mut chosen = choose(&file, None, None).unwrap();
             chosen.notes.clear();
             chosen.suggest_flags(&flags.iter().map(|flag| (*flag).to_owned()).collect::<Vec<_>>());
             chosen.notes.join("")
         };
-        assert!(suggested(&["d0", "d1", "is_a", "is_b"]).ends_with("--truth 'is_*' takes them"));
+        assert!(suggested(&["is_a", "is_b"]).ends_with("--truth 'is_*' takes them"));
         assert!(suggested(&["ann", "ben"]).ends_with("--truth 'ann,ben' takes them"));
-        assert_eq!(suggested(&["d0", "d1", "is_a"]), "");
+        assert_eq!(suggested(&["is_a"]), "");
     }
 }

@@ -12,7 +12,7 @@ use compflow_engine::data::{
 use compflow_engine::pipeline::Named;
 use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 
-use super::columns::{Chosen, choose, could_be_labels};
+use super::columns::{Chosen, choose, could_be_flags, could_be_labels};
 use super::weights;
 use crate::cli::InitArgs;
 use crate::failure::Failure;
@@ -130,8 +130,10 @@ impl Found {
             columns.take_truth(joined_texts(survey, source, &described), separator, truth).map_err(fail)?;
         }
         if columns.truth.is_none() && truth.is_none() {
-            columns.suggest_flags(&flags_in_integers(survey, source, &described));
+            let columns_of_flags = flags_in_numbers(survey, source, &described, &columns);
+            columns.suggest_flags(&columns_of_flags);
         }
+        columns.note_misfits(&described, truth.is_some());
         let length = match &columns.embedding {
             Named::One(name) => described.holds(name).and_then(compflow_engine::data::Holds::length),
             Named::Several(names) => Some(names.len()),
@@ -178,7 +180,11 @@ impl Found {
         } else {
             (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), relative)
         };
-        let name = if stem.is_empty() { "data".to_owned() } else { stem };
+        if relative.contains("${") {
+            let text = "its path has `${` in it, which stands for a variable in a pipeline: rename it, or move it to another folder";
+            return Err(fail(text.to_owned()));
+        }
+        let name = usable(&stem);
         let weights = weights::beside(&path, data.dim).iter().map(|file| self::relative(file, folder)).collect();
         Ok(Self {
             name,
@@ -413,11 +419,11 @@ fn joined_texts(survey: &Survey, source: Source<'_>, described: &Described) -> V
     joined.map(|column| column.name.clone()).collect()
 }
 
-/// The columns of integers that are 0 or 1.
-fn flags_in_integers(survey: &Survey, source: Source<'_>, described: &Described) -> Vec<String> {
-    let integers = could_be_labels(described).filter(|column| column.holds == Holds::Integers);
+/// The columns of numbers that are 0 or 1, if they are no embedding.
+fn flags_in_numbers(survey: &Survey, source: Source<'_>, described: &Described, chosen: &Chosen) -> Vec<String> {
+    let numbers = could_be_flags(described).filter(|column| !chosen.is_embedding(&column.name));
     let flag = |name: &str| reads_as(survey, source, Named::Several(vec![name.to_owned()]), |_| true);
-    integers.filter(|column| flag(&column.name)).map(|column| column.name.clone()).collect()
+    numbers.filter(|column| flag(&column.name)).map(|column| column.name.clone()).collect()
 }
 
 /// What was read.
@@ -428,6 +434,12 @@ struct Read {
     /// What stands between the labels of one text.
     split: Option<String>,
     notes: Vec<String>,
+}
+
+/// A name of a file as the name of a run, which becomes a folder's.
+fn usable(stem: &str) -> String {
+    let name = stem.trim_start_matches('.').replace(|c: char| c == '\\' || c.is_control(), "-");
+    if name.is_empty() { "data".to_owned() } else { name }
 }
 
 /// The way from a folder to a file, both without links in them.
@@ -464,6 +476,14 @@ mod tests {
         let way = |file: &str, folder: &str| relative(Path::new(file), Path::new(folder));
         assert_eq!(way("/a/b/c.parquet", "/a/b"), "c.parquet");
         assert_eq!(way("/a/data/c.parquet", "/a/b/d"), "../../data/c.parquet");
+    }
+
+    #[test]
+    fn names_of_runs_are_such_as_pipelines_take() {
+        assert_eq!(
+            [".hidden", "a\\b", "two\nlines", "", "über 1.v2"].map(usable),
+            ["hidden", "a-b", "two-lines", "data", "über 1.v2"]
+        );
     }
 
     #[test]

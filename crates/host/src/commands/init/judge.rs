@@ -55,7 +55,8 @@ pub(super) fn judge(found: &[Found]) -> Option<Judgement> {
     let mut unions = 0;
     for found in found {
         for trial in found.data.trials.iter().take(MAX_TRIALS) {
-            let (hits, tried) = judge_trial(trial, found.data.dim)?;
+            // What a data set without labels says is nothing; another may say something.
+            let Some((hits, tried)) = judge_trial(trial, found.data.dim) else { continue };
             unions += tried;
             right.iter_mut().zip(hits).for_each(|(right, hits)| *right += hits);
         }
@@ -76,9 +77,10 @@ pub(super) fn judge(found: &[Found]) -> Option<Judgement> {
     Some(Judgement { candidates })
 }
 
-/// How many examples of unions every candidate is right about, and how many there are.
+/// How many examples of unions every candidate is right about, and how many there are. Labels that only some examples have say
+/// the same of these.
 fn judge_trial(trial: &Trial, dim: usize) -> Option<([usize; CANDIDATES.len()], usize)> {
-    let truth = trial.truth.as_ref()?;
+    let truth = trial.truth.as_ref().or(trial.seeds.as_ref().map(|seeds| &seeds.sets))?;
     let rows: Vec<&[f32]> = trial.embeddings.chunks_exact(dim.max(1)).collect();
     let mut sums: BTreeMap<u32, (Vec<f64>, usize)> = BTreeMap::new();
     let mut sets: BTreeMap<&[u32], usize> = BTreeMap::new();

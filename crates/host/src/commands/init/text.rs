@@ -74,13 +74,13 @@ impl Facts {
         let names = seeds.iter().map(|seeds| seeds.names).max().unwrap_or(0);
         let (largest, k) = match labels {
             Some(counts) => (counts.largest.max(1), counts.classes),
-            None => {
-                let largest = seeds.iter().map(|seeds| seeds.largest).fold(2, usize::max);
-                (largest, at_most(K_WITHOUT_LABELS, 6).max(names))
-            }
+            None => (2, at_most(K_WITHOUT_LABELS, 6)),
         };
+        // What is known beforehand must have room, whatever else is known.
+        let largest = seeds.iter().map(|seeds| seeds.largest).fold(largest, usize::max);
+        let k = k.max(names);
         // A set that one example has is no group.
-        let sets = labels.map_or(k + k * (k - 1) / 2, |counts| counts.repeated.max(counts.classes));
+        let sets = labels.map_or(k + k * (k - 1) / 2, |counts| counts.repeated.max(k));
         let auto = labels.is_none() && fewest.is_some_and(|fewest| fewest >= FEW);
         let auto = auto.then(|| (names.max(AUTO.0), if names > 0 { AUTO.1.max(names + 5) } else { AUTO.1 }));
         let dim = found.iter().map(|found| found.data.dim).max().unwrap_or(1);
