@@ -51,6 +51,9 @@
 //! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three too
 //!   many where classes overlap widely. Many singletons (30, 50) it finds where the last one gains at least three times as
 //!   much as one too many; where noise is as large as what tells them apart, it finds a few of them only.
+//! - Where single examples are mostly noise, as in hundreds of dimensions, a composition of two or three of them lies farther from a
+//!   union than an example of that union does. Then unions become exemplars, and at a low price nothing else:
+//!   `preference = { k = … }`, or a method that averages.
 //! - Compositions cost nothing. With some exemplars too many, their unions reach nearly everywhere, and examples between two
 //!   classes become unions of others.
 //! - A class that never occurs alone has no exemplar. Nor is there an outlier: everybody belongs somewhere.

@@ -37,7 +37,10 @@
 //! - Unions are free. Where they are rare, a lower SSD may explain one singleton as the union of two others, and split a
 //!   fourth with the one that this leaves over; the likelihood of `cgm` tells the two apart.
 //! - All 𝒦 are compared with, so degree 3 costs about k/3 times what degree 2 does.
-//! - An outlier pulls with the square of its distance, and may be given a singleton for itself.
+//! - An outlier pulls with the square of its distance, and may be given a singleton for itself. Where tails are heavy and
+//!   examples few, the lowest SSD may well be such a solution.
+//! - Where there are no unions at all, a composition may lie nearer to an example than its own singleton does: ask for
+//!   degree 1.
 //! - If hardly any singleton occurs alone, what is seen are unions only, and wrong singletons may explain many of them: of
 //!   planted sums and bilinear compositions of two of 6 or 8 without any singleton alone, none was found. One that is
 //!   missing among others is (`swaps`).

@@ -6,6 +6,7 @@
 //! - *explained*: 1 - error / the same for the common centre of the other unions of as many members in the group.
 //! - *nearest*: the share of unions whose own prediction is nearest to their mean, among those of all sets of labels.
 //! - *accuracy*: the share of examples whose own set is nearest if every label is known from one example only.
+//! - *central*: the same if that is the label's most central example, as it is for methods that choose examples.
 //! - *p*: how often predictions that are exchanged among the unions of a group come as near as the unions' own, with the luckiest of
 //!   all composition functions.
 
@@ -57,6 +58,7 @@ pub(super) struct Found {
     pub(super) errors: Vec<f64>,
     pub(super) nearest: f64,
     pub(super) accuracy: Option<f64>,
+    pub(super) central: Option<f64>,
     /// How many examples the accuracy is of.
     pub(super) examples: usize,
     /// Where every union was predicted, as points of the space.
@@ -128,8 +130,9 @@ impl<'a> Judge<'a> {
             }
         }
         let nearest = f64::from(u32::try_from(hits).unwrap_or(u32::MAX)) / errors.len().max(1) as f64;
-        let (accuracy, examples) = self.accuracy(judged)?;
-        Ok(Found { errors, nearest, accuracy, examples, predictions })
+        let (accuracy, examples) = self.accuracy(judged, false)?;
+        let (central, _) = self.accuracy(judged, true)?;
+        Ok(Found { errors, nearest, accuracy, central, examples, predictions })
     }
 
     /// For every composition function, how often predictions that are exchanged among unions of a group with as many members come
@@ -177,8 +180,9 @@ impl<'a> Judge<'a> {
         Ok(Some(luckiest(&own, &others)))
     }
 
-    /// The share of examples that are nearest to their own set if every label is known from one example, and how many they are.
-    fn accuracy(&self, judged: &Judged<'_>) -> Result<(Option<f64>, usize)> {
+    /// The share of examples that are nearest to their own set if every label is known from one example, any or the most central
+    /// one, and how many they are.
+    fn accuracy(&self, judged: &Judged<'_>, central: bool) -> Result<(Option<f64>, usize)> {
         let dim = self.labelled.dim;
         let queries = |fold: usize| {
             let unions = self.tests[fold].iter().map(|&at| self.unions[at]);
@@ -186,7 +190,8 @@ impl<'a> Judge<'a> {
         };
         let rows_of = |(group, set): (usize, usize)| self.labelled.groups[group].sets[set].rows.len();
         let total: usize = (0..self.tests.len()).flat_map(queries).map(rows_of).sum();
-        let (every, draws) = (total.div_ceil(EXAMPLES).max(1), (EXAMPLES / total.max(1)).clamp(1, MOST_DRAWS));
+        let most_draws = if central { 1 } else { MOST_DRAWS };
+        let (every, draws) = (total.div_ceil(EXAMPLES).max(1), (EXAMPLES / total.max(1)).clamp(1, most_draws));
         let (mut count, mut right, mut asked) = (0, 0u32, 0u32);
         for fold in 0..self.tests.len() {
             let mut sets: Vec<(usize, usize)> = queries(fold).collect();
@@ -196,8 +201,12 @@ impl<'a> Judge<'a> {
                 let (group, (candidates, places)) = (&self.labelled.groups[at], &self.sets[at]);
                 for draw in 0..draws {
                     let labels = group.sets.iter().take(group.names.len());
-                    let known: Vec<usize> =
-                        labels.map(|label| label.rows[(fold + draw) % label.rows.len()]).collect();
+                    let known: Vec<usize> = labels
+                        .map(|label| match central {
+                            true => group.most_central(label, dim),
+                            false => label.rows[(fold + draw) % label.rows.len()],
+                        })
+                        .collect();
                     let mut points = Vec::new();
                     let mut truth = Vec::new();
                     for set in sets.iter().map(|(_, set)| &group.sets[*set]) {

@@ -76,6 +76,9 @@ pub struct Composed {
     pub nearest: f64,
     /// The share of examples whose own set is the nearest if every label is known from one example.
     pub accuracy: Option<f64>,
+    /// The same if that is the most central example of the label.
+    #[serde(default)]
+    pub central: Option<f64>,
     /// How often exchanged predictions are as good, those of the luckiest of all composition functions.
     pub p: Option<f64>,
 }
@@ -110,14 +113,17 @@ pub(super) fn simplest(errors: &[Vec<f64>], between: f64) -> usize {
     (0..errors.len()).find(as_good).unwrap_or(best)
 }
 
-/// For methods that compose examples: the one with the best accuracy, if it beats that of `taken` by more than two standard
-/// errors of a share of so many examples.
+/// For methods that compose examples, and choose which: the one with the best accuracy by central examples, if it beats that of
+/// `taken` by more than two standard errors of a share of so many examples.
 pub(super) fn better_for_examples(composers: &[Composed], taken: usize, examples: usize) -> Option<usize> {
-    let accuracy = |at: usize| composers[at].accuracy.unwrap_or(0.0);
+    let accuracy = |at: usize| composers[at].central.unwrap_or(0.0);
     let best = (0..composers.len()).rev().max_by(|a, b| accuracy(*a).total_cmp(&accuracy(*b)))?;
-    let share = accuracy(taken);
-    let error = (share * (1.0 - share) / examples.max(1) as f64).sqrt();
-    (accuracy(best) > share + 2.0 * error).then_some(best)
+    is_clearly_more(accuracy(best), accuracy(taken), examples).then_some(best)
+}
+
+/// Whether a share of so many examples is more than another by more than two standard errors of that.
+pub(super) fn is_clearly_more(share: f64, than: f64, examples: usize) -> bool {
+    share > than + 2.0 * (than * (1.0 - than) / examples.max(1) as f64).sqrt()
 }
 
 /// Whether composition holds with this g: its own predictions are better than exchanged ones and than the common centre, and most
@@ -133,8 +139,17 @@ mod tests {
     use super::*;
 
     fn composed(p: Option<f64>, explained: Option<f64>, accuracy: f64) -> Composed {
-        let accuracy = Some(accuracy);
-        Composed { name: String::new(), error: 1.0, miss: None, explained, nearest: 0.5, accuracy, p }
+        let central = Some(accuracy);
+        Composed {
+            name: String::new(),
+            error: 1.0,
+            miss: None,
+            explained,
+            nearest: 0.5,
+            accuracy: None,
+            central,
+            p,
+        }
     }
 
     #[test]

@@ -76,6 +76,13 @@ impl Group {
         &self.rows[at * dim..][..dim]
     }
 
+    /// The example of a set that is nearest to its mean, as points of the space.
+    pub(super) fn most_central(&self, set: &LabelSet, dim: usize) -> usize {
+        let distance = |row: &usize| squared(&self.points[*row * dim..][..dim], &set.point);
+        let nearest = set.rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.expect("a set that is kept has examples")
+    }
+
     /// The sets with more than one label.
     pub(super) fn unions(&self) -> impl Iterator<Item = (usize, &LabelSet)> {
         self.sets.iter().enumerate().filter(|(_, set)| set.is_union())
@@ -83,7 +90,7 @@ impl Group {
 }
 
 /// What is collected of a group.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Collected {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
@@ -93,9 +100,9 @@ struct Collected {
 }
 
 /// Collects data sets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Collector {
-    space: Space,
+    pub(super) space: Space,
     dim: usize,
     /// What the first data set was called.
     first: String,
@@ -105,6 +112,11 @@ pub(super) struct Collector {
 impl Collector {
     pub(super) fn new(space: Space) -> Self {
         Self { space, dim: 0, first: String::new(), groups: BTreeMap::new() }
+    }
+
+    /// The same examples in another space.
+    pub(super) fn within(&self, space: Space) -> Self {
+        Self { space, ..self.clone() }
     }
 
     /// Adds the data set that is the `at`-th. If it has trials, the labels of each mean something only there.

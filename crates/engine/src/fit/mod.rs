@@ -125,7 +125,9 @@ pub fn fit_composer(
     let threads = request.threads.unwrap_or_else(cores);
     let factory = Factory::new(registry, folder, observer, cancel, memory_budget());
     let composers = composers(&request.composers, &factory)?;
-    let labelled = read(request, &factory, threads)?;
+    let collected = read(request, &factory, threads)?;
+    let turned = collected.within(turned(request.normalize));
+    let labelled = collected.finish()?;
     let examples: usize = labelled.groups.iter().map(|group| group.rows.len() / labelled.dim).sum();
     let mut warnings = labelled.left_out.clone();
     let design = Design::new(&labelled)?;
@@ -190,6 +192,10 @@ pub fn fit_composer(
         })
         .collect();
     let asked = found.iter().map(|found| found.examples).max().unwrap_or(0);
+    let best = composed.iter().filter_map(|composed| composed.accuracy).reduce(f64::max);
+    if let Some(best) = best {
+        warnings.extend(other_space(turned, &composers, best, asked, request)?);
+    }
     let errors_of: Vec<Vec<f64>> = found.into_iter().map(|found| found.errors).collect();
     // The fitted one is the last.
     let eligible = composed.len() - usize::from(by_heart);
@@ -275,7 +281,45 @@ fn composers(wanted: &[LibraryComposer], factory: &Factory) -> Result<Vec<(Strin
         .collect()
 }
 
-fn read(request: &FitRequest, factory: &Factory, threads: usize) -> Result<Labelled> {
+/// The space that normalises if this one does not, and the other way round.
+fn turned(normalize: Normalize) -> Space {
+    let normalize = if normalize == Normalize::None { Normalize::L2 } else { Normalize::None };
+    Space { normalize, ..Space::default() }
+}
+
+/// That examples find their sets far more often in the other space, if they do by one of the composers that need no fit.
+fn other_space(
+    collected: Collector,
+    composers: &[(String, ForeignComposer)],
+    best_here: f64,
+    examples: usize,
+    request: &FitRequest,
+) -> Result<Option<String>> {
+    let normalize = collected.space.normalize;
+    let labelled = collected.finish()?;
+    let folds = Folds::new(&labelled, request.seed);
+    let judge = Judge::new(&labelled, &folds, request.seed);
+    let mut best = (best_here, None);
+    for (name, composer) in composers {
+        let found =
+            judge.judge(&Judged::One(composer)).map_err(|error| error.context(format!("composer `{name}`")))?;
+        let accuracy = found.accuracy.unwrap_or(0.0);
+        if accuracy > best.0 && judgement::is_clearly_more(accuracy, best_here, examples) {
+            best = (accuracy, Some(name));
+        }
+    }
+    let option = if normalize == Normalize::L2 { "l2" } else { "none" };
+    Ok(best.1.map(|name| {
+        format!(
+            "`--normalize {option}` may suit this data better: with `{name}`, {:.1} % of the examples are given to their own set there \
+             if one example of every label is known, and {:.1} % here at best",
+            100.0 * best.0,
+            100.0 * best_here
+        )
+    }))
+}
+
+fn read(request: &FitRequest, factory: &Factory, threads: usize) -> Result<Collector> {
     let progress = factory.observer.count(Counted::Data, request.data.len());
     let mut collector = Collector::new(Space { normalize: request.normalize, ..Space::default() });
     for (at, data) in request.data.iter().enumerate() {
@@ -289,7 +333,7 @@ fn read(request: &FitRequest, factory: &Factory, threads: usize) -> Result<Label
         collector.add(at, &data.path, &dataset, has_trials)?;
         progress.advance(at as u64 + 1, request.data.len() as u64);
     }
-    collector.finish()
+    Ok(collector)
 }
 
 fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -> Composed {
@@ -313,6 +357,7 @@ fn describe(name: &str, found: &Found, judge: &Judge<'_>, spread: Option<f64>) -
         explained: (from_centre > 0.0).then(|| 1.0 - missed.max(0.0) / from_centre),
         nearest: found.nearest,
         accuracy: found.accuracy,
+        central: found.central,
         p: None,
     }
 }

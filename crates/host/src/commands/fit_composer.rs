@@ -213,7 +213,7 @@ fn advice(judgement: &Judgement, composers: &[LibraryComposer], out: &Path) -> S
     text += &composer(judgement, composers, &judgement.take, out);
     if let Some(other) = &judgement.take_for_examples {
         text += &format!(
-            "\nFor `cap`, which composes single examples and not centres, this is better by accuracy:\n\n{}",
+            "\nFor `cap`, which composes single examples and not centres, this is better, with the most central example of every label:\n\n{}",
             composer(judgement, composers, other, out)
         );
     }

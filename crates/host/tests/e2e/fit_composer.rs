@@ -415,3 +415,30 @@ fn examples_that_count_for_nothing_spoil_nothing() {
     assert_eq!(nearest(&["--columns", "weight=w"]), 1.0);
     assert!(nearest(&[]) < 1.0);
 }
+
+#[test]
+fn the_space_that_suits_better_is_named() {
+    // Only directions say what an example is of: lengths are drawn.
+    let folder = Folder::new();
+    let mut stream = Stream(5);
+    let centres: Vec<Vec<f32>> = (0..7).map(|_| stream.vector()).collect();
+    let mut lines = String::new();
+    for a in 0..7 {
+        for b in a..7 {
+            for _ in 0..6 {
+                let length = 3.0f32.powf(stream.next());
+                let of = |at: usize| if a == b { centres[a][at] } else { centres[a][at] + centres[b][at] };
+                let row: Vec<f32> = (0..DIM).map(|at| length * (of(at) + 0.05 * stream.next())).collect();
+                let labels = if a == b { vec![a] } else { vec![a, b] };
+                lines += &format!("{}\n", serde_json::json!({ "embedding": row, "labels": labels }));
+            }
+        }
+    }
+    fs::write(folder.path("data.jsonl"), lines).unwrap();
+    let warned = |normalize: &str| {
+        let judgement = fitted_json(&folder, &["data.jsonl", "--normalize", normalize]);
+        let warnings = judgement["warnings"].as_array().unwrap();
+        warnings.iter().filter(|text| text.as_str().unwrap().contains("may suit this data better")).count()
+    };
+    assert_eq!((warned("none"), warned("l2")), (1, 0));
+}
