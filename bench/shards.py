@@ -44,13 +44,20 @@ class Workers:
         folder = Path(tempfile.mkdtemp(dir=folder))
         address = folder / "scheduler.json"
         self.processes = [self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", address)]
-        while not address.exists():
-            time.sleep(0.1)
-        for _ in range(workers):
-            options = ["--host", "127.0.0.1", "--nthreads", threads, "--no-nanny", "--no-dashboard", "--local-directory", folder]
-            self.processes.append(self.start("worker", "--scheduler-file", address, *options))
-        self.client = Client(scheduler_file=str(address))
-        self.client.wait_for_workers(workers, timeout=60)
+        try:
+            end = time.monotonic() + 60
+            while not address.exists():
+                if self.processes[0].poll() is not None or time.monotonic() > end:
+                    raise RuntimeError("the scheduler does not come up")
+                time.sleep(0.1)
+            for _ in range(workers):
+                options = ["--host", "127.0.0.1", "--nthreads", threads, "--no-nanny", "--no-dashboard", "--local-directory", folder]
+                self.processes.append(self.start("worker", "--scheduler-file", address, *options))
+            self.client = Client(scheduler_file=str(address), timeout=60)
+            self.client.wait_for_workers(workers, timeout=60)
+        except BaseException:
+            self.end()
+            raise
 
     def start(self, *command) -> psutil.Popen:
         command = [sys.executable, "-m", "dask", *map(str, command)]
@@ -59,8 +66,17 @@ class Workers:
     def processor(self) -> float:
         return sum(sum(process.cpu_times()[:2]) for process in self.processes)
 
-    def close(self) -> None:
-        self.client.close()
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Nobody stays behind, whatever went wrong."""
+        try:
+            self.client.close()
+        finally:
+            self.end()
+
+    def end(self) -> None:
         for process in self.processes:
             process.kill()
             process.wait()
@@ -90,8 +106,8 @@ def sharded(estimator, files: list[Path], cluster: Workers) -> tuple[float, floa
 
 def main(folder: Path) -> None:
     files = make(folder)
-    clusters = {"one worker, two threads": Workers(folder, 1, 2), "two workers, one thread": Workers(folder, 2, 1)}
-    try:
+    with Workers(folder, 1, 2) as one, Workers(folder, 2, 1) as two:
+        clusters = {"one worker, two threads": one, "two workers, one thread": two}
         for estimator in (compflow.CKM, compflow.CGM):
             ways = {"stream = true, two threads": lambda: streamed(estimator, files, folder)}
             for name, cluster in clusters.items():
@@ -105,9 +121,6 @@ def main(folder: Path) -> None:
                 print(f"{estimator.__name__}, {name}: {min(seconds):.2f} s, {min(processor):.2f} processor seconds")
                 assert len(set(objectives)) == 1
             assert len({found[0][2] for found in times.values()}) == 1
-    finally:
-        for cluster in clusters.values():
-            cluster.close()
 
 
 if __name__ == "__main__":

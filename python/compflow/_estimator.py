@@ -158,11 +158,12 @@ class Clusterer(Estimator):
     ):
         """Finds clusters in files of any size, which are never read into memory as a whole.
 
-        `paths` are files or patterns, read as if they were one; `column` has the embeddings, or is a pattern such as `d*` for a
-        column each. `id`, `sample_weight` and `seeds` name columns, too; `split` stands between the names in a text of seeds. Every
+        `paths` are files, patterns or folders, as `path` in a pipeline, read as if they were one; `column` has the embeddings, or is a
+        pattern such as `d*` for a column each. `id`, `sample_weight` and `seeds` name columns, too; `split` stands between the names in a text of seeds. Every
         pass over the files is one call of
         `map(function, shards)`: that of a Dask client, of an executor of `concurrent.futures`, of joblib, mpi4py or Ray, or Python's
-        own. The model is the same bit by bit, whoever does the work, and that of a run with `stream = true`. `labels_` and `sets_`
+        own. `shards` is how many there are: as many as files, or four for every core, whichever is more, if not given. `loader` is the
+        name of what reads the files, or a dict `{"name": …, "params": {…}}`, where their names do not say it. The model is the same bit by bit, whoever does the work, and that of a run with `stream = true`. `labels_` and `sets_`
         are not known afterwards: `assign_shards` writes them to files. With `verbose` a bar shows how far each pass is; the logger
         `compflow` has a line about it at level INFO. For `CKM` and `CGM`.
         """

@@ -8,7 +8,6 @@ where examples are, and what comes back is what they add up to. The result does 
 from __future__ import annotations
 
 import builtins
-import glob
 import json
 import operator
 import os
@@ -23,10 +22,10 @@ def add_up(job: bytes, state: bytes, dim: int, threads: int, shard: bytes) -> by
     return _engine.shard_partial(job, state, shard, dim, threads)
 
 
-def label(model: bytes, threads: int, shard_and_file: tuple[bytes, str]) -> tuple[str, int]:
+def label(model: bytes, kit: bytes, threads: int, shard_and_file: tuple[bytes, str]) -> tuple[str, int]:
     """Labels the examples of a shard; returns the file and the number of its rows."""
     shard, file = shard_and_file
-    return file, _engine.shard_assign(model, shard, file, threads)
+    return file, _engine.shard_assign(model, kit, shard, file, threads)
 
 
 def results(found, shards: list[bytes], doing: str, arrived) -> list:
@@ -67,15 +66,17 @@ def count_of(shards, files: list[str]) -> int:
     return count
 
 
-def files_of(paths) -> list[str]:
-    """Files by name or by pattern, in the order of their names."""
+def files_of(paths, loader) -> list[str]:
+    """Files by name, by pattern or by folder, as a run with such a path and loader takes them."""
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files = []
     for path in map(os.fspath, named):
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
+        found = _engine.shard_files(path, loader["name"] if isinstance(loader, dict) else loader)
         if not found:
-            raise FileNotFoundError(f"no file matches {path}" if glob.has_magic(path) else f"there is no file {path}")
-        files += [str(Path(file).resolve()) for file in found]
+            raise FileNotFoundError(f"no file matches {path}")
+        if gone := [file for file in found if not os.path.exists(file)]:
+            raise FileNotFoundError(f"there is no file {gone[0]}")
+        files += map(str, found)
     if not files:
         raise ValueError("there are no files")
     return files
@@ -140,7 +141,7 @@ class ShardFit:
 
 def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) -> bytes:
     """Clusters the examples of files; returns the model."""
-    files = files_of(paths)
+    files = files_of(paths, loader)
     count = count_of(shards, files)
     job = job_of(estimator, data, files, loader, columns)
     threads = estimator.threads or 1
@@ -157,10 +158,11 @@ def fit(estimator, data: str, paths, map, *, columns, loader, shards, listener) 
 
 def assign(model: bytes, paths, out, map, *, shards, threads, listener) -> list[Path]:
     """Labels the examples of files, a Parquet file for each shard."""
-    files = files_of(paths)
-    count = count_of(shards, files)
-    folder = Path(out).resolve()
     facts = _engine.shard_facts(model)
+    files = files_of(paths, json.loads(facts["job"])["loader"])
+    count = count_of(shards, files)
+    # Links are not followed, as they may lead elsewhere where the labels are written.
+    folder = Path(out).absolute()
     _, dim, pieces = _engine.shard_layout(facts["job"], files, count)
     known = facts["shape"][1]
     if dim != known:
@@ -169,15 +171,17 @@ def assign(model: bytes, paths, out, map, *, shards, threads, listener) -> list[
     require_own(folder, targets, files)
     folder.mkdir(parents=True, exist_ok=True)
     arrived = listener.begin(len(pieces))
-    labelled = (map or builtins.map)(bound(label, model, threads or 1), list(zip(pieces, targets)))
+    labelled = (map or builtins.map)(bound(label, model, _engine.shard_kit(model), threads or 1), list(zip(pieces, targets)))
     return [Path(file) for file, _ in results(labelled, pieces, "labelled", arrived)]
 
 
 def require_own(folder: Path, targets: list[str], files: list[str]) -> None:
     """Labels neither overwrite the examples nor lie beside those of an earlier call, with which they would be read."""
-    if over := set(targets) & set(files):
-        raise ValueError(f"{min(over)} has examples, and labels would take its place: choose another folder for them")
-    others = sorted(set(map(str, folder.glob("part-*.parquet"))) - set(targets) - set(files))
+    examples = set(map(os.path.realpath, files))
+    if over := [target for target in targets if os.path.realpath(target) in examples]:
+        raise ValueError(f"{over[0]} has examples, and labels would take its place: choose another folder for them")
+    found = set(map(str, folder.glob("part-*.parquet"))) - set(targets)
+    others = sorted(file for file in found if os.path.realpath(file) not in examples)
     if others:
         which = others[0] if len(others) == 1 else f"{others[0]} and {len(others) - 1} more"
         raise ValueError(

@@ -45,14 +45,21 @@ class Cluster:
         with self.log.open("w") as log:
             command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
             self.start([*command, "--scheduler-file", str(address)], log)
-        while not address.exists():
-            time.sleep(0.1)
-        for at in range(workers):
-            with (folder / f"worker-{at}.log").open("w") as log:
-                command = ["worker", "--scheduler-file", str(address), "--host", "127.0.0.1", "--nthreads", "1"]
-                self.start([*command, "--no-nanny", "--no-dashboard", "--local-directory", str(folder)], log)
-        self.client = Client(scheduler_file=str(address))
-        self.client.wait_for_workers(workers, timeout=60)
+        try:
+            end = time.monotonic() + 60
+            while not address.exists():
+                if self.processes[0].poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the scheduler does not come up:\n{self.log.read_text()}")
+                time.sleep(0.1)
+            for at in range(workers):
+                with (folder / f"worker-{at}.log").open("w") as log:
+                    command = ["worker", "--scheduler-file", str(address), "--host", "127.0.0.1", "--nthreads", "1"]
+                    self.start([*command, "--no-nanny", "--no-dashboard", "--local-directory", str(folder)], log)
+            self.client = Client(scheduler_file=str(address), timeout=60)
+            self.client.wait_for_workers(workers, timeout=60)
+        except BaseException:
+            self.end()
+            raise
 
     def start(self, command: list[str], log) -> None:
         command = [sys.executable, "-m", "dask", *command]
@@ -97,12 +104,20 @@ class Cluster:
                 found[task].append((before, after))
         return found
 
-    def close(self) -> str:
-        self.client.close()
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Nobody stays behind, whatever went wrong."""
+        try:
+            self.client.close()
+        finally:
+            self.end()
+
+    def end(self) -> None:
         for process in self.processes:
             process.kill()
             process.wait()
-        return self.log.read_text()
 
 
 def found(model, files, out: Path, map) -> bytes:
@@ -126,7 +141,6 @@ def main(folder: Path) -> None:
         expected = found(model, files, folder / "alone", None)
         draw = random.Random(7)
         for workers in (1, 2, 3):
-            cluster = Cluster(folder, workers)
             passes, held, orders = 0, set(), []
 
             def mapped(function, items):
@@ -139,12 +153,13 @@ def main(folder: Path) -> None:
                     held = cluster.kill_a_worker_that_has_a_task()
                 return futures
 
-            start = time.perf_counter()
-            model = made().fit_shards(files, map=mapped, shards=8)
-            seconds = time.perf_counter() - start
-            equal = found(model, files, folder / f"on-{workers}", mapped) == expected
-            story = cluster.story(held)
-            log = cluster.close()
+            with Cluster(folder, workers) as cluster:
+                start = time.perf_counter()
+                model = made().fit_shards(files, map=mapped, shards=8)
+                seconds = time.perf_counter() - start
+                equal = found(model, files, folder / f"on-{workers}", mapped) == expected
+                story = cluster.story(held)
+            log = cluster.log.read_text()
             print(f"{estimator.__name__}, {workers} workers: {passes} passes, {seconds:.1f} s ({alone:.1f} s without Dask)")
             assert equal, f"{workers} workers find something else"
             other = sum(order != sorted(order) for order in orders)
@@ -160,22 +175,20 @@ def main(folder: Path) -> None:
     print("the models and labels are equal, byte by byte")
 
     # A shard that kills everybody is named; who is lost is replaced by nobody here, so the first death must do.
-    cluster = Cluster(folder, 2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    with Cluster(folder, 2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as cluster:
 
-    def one_kills(function, items):
-        submit = cluster.client.submit
-        return [submit(deadly if at == 3 else function, item, pure=False) for at, item in enumerate(items)]
+        def one_kills(function, items):
+            submit = cluster.client.submit
+            return [submit(deadly if at == 3 else function, item, pure=False) for at, item in enumerate(items)]
 
-    try:
-        compflow.CKM(4).fit_shards(files, map=one_kills, shards=8)
-    except RuntimeError as error:
-        print(error)
-        assert "a shard cannot be summed up: " in str(error) and "KilledWorker" in str(error), error
-        assert f"{files[3]}, rows " in str(error), error
-    else:
-        raise AssertionError("nobody noticed that a shard was not summed up")
-    finally:
-        cluster.close()
+        try:
+            compflow.CKM(4).fit_shards(files, map=one_kills, shards=8)
+        except RuntimeError as error:
+            print(error)
+            assert "a shard cannot be summed up: " in str(error) and "KilledWorker" in str(error), error
+            assert f"{files[3]}, rows " in str(error), error
+        else:
+            raise AssertionError("nobody noticed that a shard was not summed up")
 
 
 if __name__ == "__main__":

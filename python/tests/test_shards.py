@@ -1,5 +1,6 @@
 """Examples in files: whoever sums them up, the model is that of one process."""
 
+import json
 import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -70,6 +71,54 @@ def test_it_is_what_a_run_finds_in_one_process(files, estimator, told, tmp_path)
     assert ("names" in labels) == bool(told)
     if told:
         assert labels["names"] == [[made.names_[at] for at in members] for members in labels["clusters"]]
+
+
+@pytest.mark.parametrize("path", ["r/**/*.parquet", "r/*", "g/*/p.parquet", "r", "[rg]/*/?.parquet"])
+def test_files_are_those_of_a_run_with_the_same_path_and_in_its_order(path, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = parquet.read_table(files[0]).slice(0, 200)
+    written = ["r/a.parquet", "r/.hidden.parquet", "r/deep/er/b.parquet", "g/a/p.parquet", "g/a-b/p.parquet", "g/a.b/p.parquet"]
+    for at, name in enumerate(written):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(table.slice(at * 30, 30), name)
+    pipeline = {
+        "name": "one",
+        "seed": 0,
+        "composer": {"use": "max"},
+        "data": [{"name": "data", "loader": "parquet", "path": path, "columns": {"embedding": "embedding"}}],
+        "clusterer": [{"use": "ckm", "params": {"k": 3, "restarts": 5, "stream": True}}],
+    }
+    run = compflow.run(pipeline, out=tmp_path / "one")
+    made = model().fit_shards(path)
+    assert np.asarray(run.singletons.to_dict()["vector"], np.float32).tobytes() == made.singletons_.tobytes()
+    read = compflow._shards.files_of(path, "parquet")
+    labels = parquet.read_table(made.assign_shards(path, tmp_path / "labels")).to_pydict()
+    assert len(labels["id"]) == 30 * len(read) > 0
+
+
+def test_files_keep_the_names_that_they_were_given(files, tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk/a.parquet").write_bytes(files[0].read_bytes())
+    (tmp_path / "mount").symlink_to("disk")
+    monkeypatch.chdir(tmp_path)
+    named = []
+
+    def seen(function, items):
+        for item in items:
+            named.append(json.loads(item[0] if isinstance(item, tuple) else item)["pieces"][0]["path"])
+            named.append(item[1] if isinstance(item, tuple) else "")
+        return map(function, items)
+
+    made = model().fit_shards("mount/*.parquet", map=seen, shards=1)
+    assert set(named) == {str(tmp_path / "mount/a.parquet"), ""}
+    (tmp_path / "disk/labels").mkdir()
+    named.clear()
+    made.assign_shards("mount/a.parquet", "mount/labels", map=seen, shards=1)
+    assert named == [str(tmp_path / "mount/a.parquet"), str(tmp_path / "mount/labels/part-00000.parquet")]
+    # Under another name they are the same files all the same.
+    (tmp_path / "disk/a.parquet").rename(tmp_path / "disk/part-00000.parquet")
+    with pytest.raises(ValueError, match="part-00000.parquet has examples, and labels would take its place"):
+        made.assign_shards("disk/part-00000.parquet", "mount")
 
 
 def test_texts_are_read_too(tmp_path):

@@ -43,8 +43,8 @@ mod _engine {
     use crate::scores::{score, sets_of_arrow};
     #[pymodule_export]
     use crate::shards::{
-        shard_assign, shard_assigner, shard_facts, shard_fit, shard_layout, shard_loader, shard_partial,
-        shard_seed,
+        shard_assign, shard_assigner, shard_facts, shard_files, shard_fit, shard_kit, shard_layout, shard_loader,
+        shard_partial, shard_seed,
     };
     #[pymodule_export]
     use crate::table::{Table, read_table};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use compflow_engine::data::{ENDINGS, loader_of};
-use compflow_engine::shards::{Job, Layout, Model, Shard, Worker, seed};
+use compflow_engine::data::{ENDINGS, loader_of, named_files};
+use compflow_engine::shards::{Job, Kit, Layout, Model, Shard, Worker, seed};
 use compflow_engine::{Cancel, Error, Resources, Result, Silent};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -21,6 +21,17 @@ use crate::work::{call, work};
 #[pyfunction]
 pub(crate) fn shard_loader(file: PathBuf) -> (Option<&'static str>, &'static str) {
     (loader_of(&file), ENDINGS)
+}
+
+/// The files that a run would read for a path, a pattern or a folder; none if it is a pattern that nothing matches. Links are not
+/// followed: on another machine they may lead elsewhere, or be none.
+#[pyfunction]
+pub(crate) fn shard_files(py: Python<'_>, path: PathBuf, loader: Option<&str>) -> PyResult<Vec<PathBuf>> {
+    let loader = loader.map(str::to_owned);
+    let files = work(py, &Watch::new(false), None, move |_, cancel| {
+        named_files(&path, loader.as_deref(), cancel).map_err(Error::request)
+    });
+    Ok(files?.into_iter().map(std::path::absolute).collect::<std::io::Result<_>>()?)
 }
 
 /// The seed that a fit or a run gives to a clusterer.
@@ -120,11 +131,22 @@ pub(crate) fn shard_fit<'py>(
     }
 }
 
-/// Labels the examples of a shard; returns how many.
+/// What a model's labels are made with here, for [`shard_assign`].
+#[pyfunction]
+pub(crate) fn shard_kit<'py>(py: Python<'py>, model: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let kit = py.detach(|| {
+        let model = Model::from_bytes(model).map_err(raised)?;
+        Ok::<_, PyErr>(worker(&model.job.to_bytes(), 1)?.kit().to_bytes())
+    })?;
+    Ok(PyBytes::new(py, &kit))
+}
+
+/// Labels the examples of a shard with what the driver has; returns how many.
 #[pyfunction]
 pub(crate) fn shard_assign(
     py: Python<'_>,
     model: &[u8],
+    kit: &[u8],
     shard: &[u8],
     out: PathBuf,
     threads: usize,
@@ -132,7 +154,9 @@ pub(crate) fn shard_assign(
     py.detach(|| {
         let (model, shard) =
             (Model::from_bytes(model).map_err(raised)?, Shard::from_bytes(shard).map_err(raised)?);
-        worker(&model.job.to_bytes(), threads)?.assign(&model, &shard, &out).map_err(raised)
+        let worker = worker(&model.job.to_bytes(), threads)?;
+        Kit::from_bytes(kit).and_then(|driver| worker.kit().require(&driver)).map_err(raised)?;
+        worker.assign(&model, &shard, &out).map_err(raised)
     })
 }
 

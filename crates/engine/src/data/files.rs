@@ -24,24 +24,15 @@ pub fn loader_of(path: &Path) -> Option<&'static str> {
 /// What files that have a loader are called, for messages.
 pub const ENDINGS: &str = ".parquet, .arrow, .csv, .tsv, .jsonl or .npy";
 
-/// The real paths of the files that are meant, in the order of their names. A path that exists is no pattern; of a folder they
-/// are those that the loader reads, or, if none is named, those that one loader reads.
+/// The real paths of the files that are meant; see [`named_files`].
 ///
 /// # Errors
 /// If there are none, they cannot be opened, or are no longer wanted.
 pub fn data_files(path: &Path, loader: Option<&str>, cancel: &Cancel) -> Result<Vec<PathBuf>, String> {
-    let text = path.to_string_lossy();
-    let files = if path.is_dir() {
-        files_of(path, loader)?
-    } else if text.contains(['*', '?', '[']) && !path.exists() {
-        let files = expand(&text, cancel).map_err(|reason| format!("{} {reason}", display(path)))?;
-        if files.is_empty() {
-            return Err(format!("no file matches {}", display(path)));
-        }
-        files
-    } else {
-        vec![path.to_owned()]
-    };
+    let files = named_files(path, loader, cancel)?;
+    if files.is_empty() {
+        return Err(format!("no file matches {}", display(path)));
+    }
     let real = |file: PathBuf| {
         let real = file.canonicalize().and_then(|real| {
             require_file(&real)?;
@@ -50,6 +41,23 @@ pub fn data_files(path: &Path, loader: Option<&str>, cancel: &Cancel) -> Result<
         real.map_err(|error| format!("{}: {}", display(&file), plain(&error)))
     };
     files.into_iter().map(real).collect()
+}
+
+/// The files that are meant, as they are called, in the order of their names; none if it is a pattern that nothing matches. A path
+/// that exists is no pattern; of a folder they are those that the loader reads, or, if none is named, those that one loader reads.
+/// A single file need not be there.
+///
+/// # Errors
+/// If a folder has none, a pattern is not valid or matches too many, or they are no longer wanted.
+pub fn named_files(path: &Path, loader: Option<&str>, cancel: &Cancel) -> Result<Vec<PathBuf>, String> {
+    let text = path.to_string_lossy();
+    if path.is_dir() {
+        files_of(path, loader)
+    } else if text.contains(['*', '?', '[']) && !path.exists() {
+        expand(&text, cancel).map_err(|reason| format!("{} {reason}", display(path)))
+    } else {
+        Ok(vec![path.to_owned()])
+    }
 }
 
 /// The files of a folder that a loader reads, without those that are hidden or notes of whoever wrote them.

@@ -13,7 +13,7 @@ pub(crate) mod survey;
 pub(crate) mod values;
 
 pub use self::dataset::{Dataset, Ids, Trial};
-pub use self::files::{ENDINGS, data_files, loader_of};
+pub use self::files::{ENDINGS, data_files, loader_of, named_files};
 pub use self::label_sets::SEPARATORS;
 pub use self::seeds::Seeds;
 pub use self::segments::Segment;

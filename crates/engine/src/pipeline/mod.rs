@@ -10,6 +10,7 @@ mod select;
 pub mod selection;
 mod variables;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -90,6 +91,12 @@ impl Pipeline {
     /// Whether some of its data is on standard input: its path is `-`.
     pub fn reads_stdin(&self) -> bool {
         self.contents.data.iter().flat_map(|data| &data.path).any(|(path, _)| path == STDIN)
+    }
+
+    /// The environment variables that its paths name and that have a value, with these.
+    pub fn named_variables(&self) -> BTreeMap<String, String> {
+        let paths = self.contents.data.iter().flat_map(|data| &data.path);
+        paths.flat_map(|(path, _)| self.variables.named_in(path)).collect()
     }
 
     /// Takes data from standard input, all of it.

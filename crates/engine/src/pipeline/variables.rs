@@ -38,14 +38,30 @@ impl Variables {
     /// A text with every `${NAME}` replaced; or the name of the first that has no value.
     pub(crate) fn replace<'t>(&self, text: &'t str) -> Result<String, &'t str> {
         let (mut replaced, mut left) = (String::new(), text);
-        while let Some((before, after)) = left.split_once("${") {
-            let Some((name, after)) = after.split_once('}') else { break };
+        while let Some((before, name, after)) = next(left) {
             replaced.push_str(before);
             replaced.push_str(&(self.value)(name).ok_or(name)?);
             left = after;
         }
         Ok(replaced + left)
     }
+
+    /// What every `${NAME}` in a text is called and stands for, but for those without a value.
+    pub(super) fn named_in(&self, text: &str) -> Vec<(String, String)> {
+        let (mut named, mut left) = (Vec::new(), text);
+        while let Some((_, name, after)) = next(left) {
+            named.extend((self.value)(name).map(|value| (name.to_owned(), value)));
+            left = after;
+        }
+        named
+    }
+}
+
+/// The next `${NAME}` of a text: what stands before it, the name, and what stands behind it.
+fn next(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("${")?;
+    let (name, after) = rest.split_once('}')?;
+    Some((before, name, after))
 }
 
 impl Default for Variables {
@@ -70,5 +86,7 @@ mod tests {
         assert_eq!(variables.replace("${DATA}/a-${DATA}.parquet"), Ok("/there/a-/there.parquet".to_owned()));
         assert_eq!(variables.replace("$DATA/${a"), Ok("$DATA/${a".to_owned()));
         assert_eq!(variables.replace("${DATA}/${NONE}"), Err("NONE"));
+        let named = variables.named_in("${DATA}/${NONE}/$HOME-${a");
+        assert_eq!(named, [("DATA".to_owned(), "/there".to_owned())]);
     }
 }

@@ -11,7 +11,7 @@ pub struct Resources {
     pub jobs: Option<usize>,
     /// How many threads a cell may use; the cores that the jobs leave if not given.
     pub threads: Option<usize>,
-    /// How many bytes all cells may use together; three quarters of the machine's if not given.
+    /// How many bytes all cells may use together; three quarters of the machine's, or of its control group's, if not given.
     pub memory: Option<u64>,
 }
 

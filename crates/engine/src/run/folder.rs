@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::generation::{RECORD, is_passing, place, read_record, require_places, sweep};
+use super::manifest::name_in;
 use crate::error::{Error, Result};
 use crate::files::{display, open_file, plain, sealed};
 
@@ -112,12 +113,14 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
     let record = read_record(folder).ok();
     // The name of one that is damaged may be another than it was.
     let earlier: Option<Named> = record.iter().find_map(|bytes| sealed::from_json(bytes));
-    match earlier.map(|earlier| earlier.name) {
-        Some(name) if name != pipeline => {
-            return Err(about(format!(
-                "holds the results of the pipeline `{name}`, and this is `{pipeline}`: choose another folder with --out",
-            )));
-        }
+    let earlier = earlier.map(|earlier| earlier.name);
+    // Parts leave no record, and what one of another pipeline computed would be refused when all have ended.
+    if let Some(name) = earlier.clone().or_else(|| name_in(folder)).filter(|name| name != pipeline) {
+        return Err(about(format!(
+            "holds the results of the pipeline `{name}`, and this is `{pipeline}`: choose another folder with --out",
+        )));
+    }
+    match earlier {
         Some(_) => {}
         // Cells are ours whatever became of the record: they know themselves what they belong to.
         None if folder.join(CELLS).is_dir() => {}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::manifest;
 use super::part::{Part, Phase};
 use crate::files::{sealed, write_file};
+use crate::machine::host;
 
 /// How often news is told.
 const NEWS: Duration = Duration::from_secs(2);
@@ -75,7 +76,7 @@ impl Heart {
         let beat = Heartbeat {
             phase,
             part,
-            host: std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
+            host: host(),
             process: std::process::id(),
             jobs,
             started: now(),

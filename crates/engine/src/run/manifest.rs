@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{PARTS, inside};
+use super::folder::{LARGEST, PARTS, inside};
 use super::outcome::{Outcome, score_key};
 use super::part::Phase;
 use super::stability;
-use crate::files::{hash_parts, sealed, write_file};
+use crate::files::{hash_parts, read_file, sealed, write_file};
 use crate::pipeline;
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
@@ -23,6 +23,9 @@ pub(super) const CELLS: &str = "cells";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) phase: Phase,
+    /// What the pipeline is called.
+    #[serde(default)]
+    pub(super) name: String,
     /// The key of the pipeline, which is known without planning.
     pub(super) pipeline: String,
     /// The version of compflow.
@@ -81,6 +84,7 @@ impl Manifest {
         let data = plan.data.iter().map(|data| (data.name.clone(), data.dataset.content.clone()));
         Self {
             phase,
+            name: plan.name.clone(),
             pipeline: pipeline::key(&plan.resolved, &plan.only),
             compflow: env!("CARGO_PKG_VERSION").to_owned(),
             libraries: libraries.collect(),
@@ -101,6 +105,22 @@ impl Manifest {
         inside(results, PARTS)?;
         write_file(&path, |file| file.write_all(json.as_bytes()))
     }
+}
+
+/// What a pipeline is called that has parts in a folder, if there is one.
+pub(super) fn name_in(results: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let ending = format!(".{CELLS}.json");
+    let entries = std::fs::read_dir(results.join(PARTS)).into_iter().flatten().flatten();
+    let mut manifests = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&ending));
+    let name = manifests.find_map(|entry| {
+        let Named { name } = sealed::from_json(&read_file(&entry.path(), LARGEST).ok()?)?;
+        Some(name)
+    });
+    name.filter(|name| !name.is_empty())
 }
 
 /// The file of a plan's phase that holds something.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, Listing};
-use super::folder::{LARGEST, PARTS};
+use super::folder::{LARGEST, PARTS, is_in_use};
 use super::generation::{RECORD, place};
 use super::heartbeat::{DEAD, Heartbeat, now};
 use super::manifest::{CELLS, Manifest};
@@ -27,6 +27,8 @@ pub struct Status {
     pub phases: Vec<PhaseStatus>,
     /// Whether the tables in the folder are those of these cells.
     pub tables: bool,
+    /// Whether a run without parts is at work in the folder, which tells nobody how far it is.
+    pub run_at_work: bool,
     /// How many parts are at work.
     pub parts: usize,
     /// How many seconds ago the most silent of them was last heard of.
@@ -92,17 +94,13 @@ impl Written {
     }
 
     /// The status of a run in one piece, all of whose cells are one phase.
-    fn status(&self) -> Status {
+    fn status(&self, run_at_work: bool) -> Status {
         let (cells, failed) = (self.cells, self.failed.min(self.cells));
         Status {
             phases: vec![PhaseStatus { phase: Phase::Test, cells, done: cells - failed, running: 0, failed }],
             tables: true,
-            parts: 0,
-            heard_seconds_ago: None,
-            silent: Vec::new(),
             seconds_left: Some(0.0),
-            failures: Vec::new(),
-            others: Vec::new(),
+            ..Status::without_parts(run_at_work)
         }
     }
 }
@@ -126,13 +124,28 @@ impl Known {
 }
 
 impl Status {
+    /// Where no part has told of itself.
+    fn without_parts(run_at_work: bool) -> Self {
+        Self {
+            phases: Vec::new(),
+            tables: false,
+            run_at_work,
+            parts: 0,
+            heard_seconds_ago: None,
+            silent: Vec::new(),
+            seconds_left: None,
+            failures: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
     /// Looks into a results folder.
     ///
     /// # Errors
-    /// If no part of the pipeline has begun there, and no run has ended.
+    /// If no part of the pipeline has begun there, no run has ended, and none is at work.
     pub fn read(pipeline: &Pipeline, out: &Path) -> Result<Self> {
         let (cache, key) = (Cache::peek(out), pipeline.key());
-        let (listing, known) = (cache.listing(), known(out));
+        let (listing, known, run_at_work) = (cache.listing(), known(out), is_in_use(out));
         // The second phase is always told of; without it, what there is would look like all.
         let is_ours =
             |known: &&Known| known.manifests.get(&Phase::Test).is_some_and(|manifest| manifest.pipeline == key);
@@ -142,13 +155,20 @@ impl Status {
             let whole =
                 record.filter(|record| record.has_ended() && key_of(&record.pipeline, &record.only) == key);
             if let Some(record) = whole {
-                return Ok(record.status());
+                return Ok(record.status(run_at_work));
             }
-            let what = match known.is_empty() && listing.kept.is_empty() {
-                true => String::new(),
-                false => format!(
-                    ", only {} of other pipelines, of this one as it was, or of runs in one piece",
-                    counted(listing.kept.len())
+            let kept = listing.kept.len();
+            if run_at_work {
+                let of = "runs in one piece, this one's perhaps among them, or of other pipelines".to_owned();
+                let others = if kept > 0 { vec![Others { of, kept }] } else { Vec::new() };
+                return Ok(Self { others, ..Self::without_parts(true) });
+            }
+            let what = match kept {
+                0 => String::new(),
+                kept => format!(
+                    ", nor has a run in one piece ended; {} of a run that was stopped or of other pipelines stay there, and \
+                     `compflow run` uses what is its own",
+                    counted(kept)
                 ),
             };
             return Err(Error::request(format!(
@@ -180,6 +200,7 @@ impl Status {
                 let whole = record.has_ended() && (record.failed == 0 || failed > 0);
                 whole && record.fingerprint == ours.fingerprint
             }),
+            run_at_work,
             parts: working.len(),
             heard_seconds_ago: ago.max_by(f64::total_cmp),
             silent: silent

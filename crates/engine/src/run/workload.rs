@@ -17,6 +17,9 @@ use crate::plan::cell::{Cell, assume_first, test_cells, tuning_cells};
 /// So many kept cells of a method on a data set say how long the others take.
 const SAMPLE: usize = 32;
 
+/// So many steps, a fraction of a second, are taken to find out how many parts are best.
+const STEPS: usize = 1 << 26;
+
 /// What is to be computed in one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
@@ -37,13 +40,16 @@ impl Workload {
     }
 
     /// The fewest parts, `most` of them at most, of which none has more than `limit` cells to compute; and how many the fullest
-    /// has. A part is every N-th of all cells, and those that are missing may be every N-th, too: then it takes another N.
+    /// has. A part is every N-th of all cells, and those that are missing may be every N-th, too: then it takes another N. Where
+    /// there are too many N to look at all, it is about the fewest.
     pub fn parts(&self, limit: usize, most: usize) -> (usize, usize) {
         let (count, limit) = (self.missing.len(), limit.max(1));
         let most = most.clamp(1, self.cells.max(1));
         let least = count.div_ceil(limit).clamp(1, most);
+        // Odd, as what is missing is more often every second or fourth than every third.
+        let stride = (most * count / STEPS) | 1;
         let mut best = (1, count);
-        for parts in (least..=most).chain((1..least).rev()) {
+        for parts in (least..=most).step_by(stride).chain([most]).chain((1..least).rev().step_by(stride)) {
             if best.1 <= limit {
                 break;
             }
@@ -162,5 +168,22 @@ mod tests {
         assert_eq!(workload(9, 0..9).parts(1, 3), (3, 3));
         assert_eq!(workload(40, (3..40).step_by(4)).parts(1, 4), (3, 4));
         assert_eq!(workload(5, 0..0).parts(1, 4), (1, 0));
+    }
+
+    #[test]
+    fn however_many_parts_there_may_be_the_number_is_found_soon() {
+        let mut state = 1_u64;
+        let missing: Vec<usize> = (0..200_000)
+            .filter(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state >> 63 == 1
+            })
+            .collect();
+        let started = std::time::Instant::now();
+        let (parts, fullest) = workload(200_000, missing.iter().copied()).parts(1, 4_000_000);
+        assert_eq!((parts, fullest), (200_000, 1));
+        let (parts, fullest) = workload(200_000, missing.into_iter()).parts(4, 150_000);
+        assert!(parts <= 150_000 && fullest <= 6, "{parts} {fullest}");
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
     }
 }

@@ -18,6 +18,7 @@
 //! `stream = true` in one process does the same additions in the same order.
 
 mod job;
+mod kit;
 mod layout;
 mod model;
 mod read;
@@ -25,6 +26,7 @@ mod told;
 mod worker;
 
 pub use self::job::{Job, Used, seed};
+pub use self::kit::Kit;
 pub use self::layout::{Layout, Piece, Shard};
 pub use self::model::Model;
 pub use self::worker::{Map, Worker, merge};

@@ -11,6 +11,7 @@ use compflow_api::{
 };
 
 use super::job::Job;
+use super::kit::Kit;
 use super::layout::{Counted, Layout, Shard, Stamp, batches};
 use super::model::Model;
 use super::read::{Reader, Spare};
@@ -29,7 +30,13 @@ use crate::plugin::Registry;
 use crate::plugin::factory::Factory;
 use crate::plugin::services::ComponentHost;
 use crate::results::{CellTables, singleton_names};
+use crate::run::cache::Sort;
 use crate::run::canonical::canonical;
+
+/// What a shard adds up to. The numbers change when what follows does.
+const SUMS: Sort = Sort { ending: "sums", header: "compflow sums ", version: "1\n" };
+/// What is sent for a pass.
+const STATE: Sort = Sort { ending: "state", header: "compflow state ", version: "1\n" };
 
 /// Has a pass done: every shard's [`Worker::partial`] for a state, by whoever has it.
 pub trait Map: Sync {
@@ -49,6 +56,7 @@ impl<F: Fn(&[u8], &[Shard]) -> Result<Vec<Vec<u8>>> + Sync> Map for F {
 /// Somebody who takes part in a job.
 pub struct Worker {
     job: Job,
+    kit: Kit,
     factory: Factory,
     clusterer: ForeignClusterer,
     composer: Option<ForeignComposer>,
@@ -89,21 +97,43 @@ impl Worker {
         {
             return Err(Error::request(format!("`{name}` makes no use of {what}")));
         }
+        let composes = uses.contains(Flags::NEEDS_COMPOSER) || uses.contains(Flags::NEEDS_GRADIENTS);
+        if composes && job.composer.is_none() && job.degree > 1 {
+            let degree = job.degree;
+            return Err(Error::request(format!(
+                "`{name}` needs a composer for unions of up to {degree}: name one, or set the degree to 1"
+            )));
+        }
+        let mut kit = Kit::new();
+        kit.add(registry, Kind::Clusterer, &job.clusterer, &made);
         let clusterer = ForeignClusterer::try_from(made.instance)?;
         let composer = match &job.composer {
             None => None,
-            Some(used) => Some(ForeignComposer::try_from(make(Kind::Composer, used)?.instance)?),
+            Some(used) => {
+                let made = make(Kind::Composer, used)?;
+                kit.add(registry, Kind::Composer, used, &made);
+                Some(ForeignComposer::try_from(made.instance)?)
+            }
         };
+        // Nobody who only gives examples to clusters needs it; who reads files says that it is not there.
+        if let Ok(made) = make(Kind::Loader, &job.loader) {
+            kit.add(registry, Kind::Loader, &job.loader, &made);
+        }
         if job.degree == 0 {
             return Err(Error::request("the degree is at least 1"));
         }
         let threads = resources.threads.unwrap_or_else(cores);
-        Ok(Self { job, factory, clusterer, composer, spare: Spare::default(), threads })
+        Ok(Self { job, kit, factory, clusterer, composer, spare: Spare::default(), threads })
     }
 
     /// What is to be done.
     pub fn job(&self) -> &Job {
         &self.job
+    }
+
+    /// What this one computes with.
+    pub fn kit(&self) -> &Kit {
+        &self.kit
     }
 
     /// Counts the rows of files, which are read as if they were one, and cuts them into about so many shards. Files are read
@@ -183,15 +213,17 @@ impl Worker {
     /// What the examples of a shard add up to for a state, as bytes that [`merge`] puts together with those of others.
     ///
     /// # Errors
-    /// If they cannot be read or have changed, with the name of the file; or what the clusterer says.
+    /// If they cannot be read or have changed, with the name of the file; if the driver computes with something else; or what
+    /// the clusterer says.
     pub fn partial(&self, state: &[u8], shard: &Shard, dim: usize) -> Result<Vec<u8>> {
         let host = ComponentHost::new(&self.factory, &self.job.clusterer.name);
         let services = self.services(&host);
-        let (names, state) = split_state(state)?;
+        let (driver, names, state) = split_state(state)?;
+        self.kit.require(&driver)?;
         let mut fold = Fold::new();
         self.reader().batches(shard, dim, &names, |read| {
             let batch = read.batch(dim);
-            let partial = self.clusterer.partial(state, &batch, &services)?;
+            let partial = self.clusterer.partial(&state, &batch, &services)?;
             Ok(fold.push(batch.first / BATCH_ROWS as u64, partial)?)
         })?;
         encode(&fold)
@@ -209,7 +241,7 @@ impl Worker {
         let (columns, told) = (Table::new(), Told::read(self.reader(), layout)?);
         let names = told.seeds.as_ref().map_or(&[][..], |seeds| &seeds.names);
         let task = StreamTask {
-            rows: &Elsewhere { layout, map, names },
+            rows: &Elsewhere { kit: &self.kit, layout, map, names },
             space: self.job.space,
             degree: self.job.degree,
             composer: self.composer.as_ref().map(|composer| composer as &dyn Composer),
@@ -323,24 +355,29 @@ pub fn merge<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<u8>> {
 }
 
 fn encode(fold: &Fold) -> Result<Vec<u8>> {
-    postcard::to_stdvec(fold).map_err(|error| Error::run(format!("sums cannot be encoded: {error}")))
+    SUMS.bytes("", fold).map_err(|error| Error::run(format!("sums cannot be encoded: {error}")))
 }
 
 fn decode(bytes: &[u8]) -> Result<Fold> {
-    postcard::from_bytes(bytes).map_err(|_| Error::run("what came of a shard is damaged, or of another version"))
+    let damaged = || Error::run("what came of a shard is damaged, or of another version of compflow");
+    SUMS.value("", bytes).ok_or_else(damaged)
 }
 
-/// What is sent for a pass: the clusterer's state, and before it the names of singletons, whose numbers known sets have.
-fn join_state(names: &[String], state: &[u8]) -> Result<Vec<u8>> {
-    postcard::to_stdvec(&(names, state)).map_err(|error| Error::run(format!("a state cannot be encoded: {error}")))
+/// What is sent for a pass: the clusterer's state, and before it what the driver computes with, and the names of singletons, whose
+/// numbers known sets have.
+fn join_state(kit: &Kit, names: &[String], state: &[u8]) -> Result<Vec<u8>> {
+    let joined = STATE.bytes("", &(kit, names, state));
+    joined.map_err(|error| Error::run(format!("a state cannot be encoded: {error}")))
 }
 
-fn split_state(bytes: &[u8]) -> Result<(Vec<String>, &[u8])> {
-    postcard::from_bytes(bytes).map_err(|_| Error::run("a state is damaged, or of another version"))
+fn split_state(bytes: &[u8]) -> Result<(Kit, Vec<String>, Vec<u8>)> {
+    let damaged = || Error::run("a state is damaged, or of another version of compflow than the one here");
+    STATE.value("", bytes).ok_or_else(damaged)
 }
 
 /// Examples that others have.
 struct Elsewhere<'a> {
+    kit: &'a Kit,
     layout: &'a Layout,
     map: &'a dyn Map,
     names: &'a [String],
@@ -364,7 +401,7 @@ impl Rows for Elsewhere<'_> {
     }
 
     fn reduce(&self, state: &[u8]) -> compflow_api::Result<Partial> {
-        let state = join_state(self.names, state).map_err(Error::into_component)?;
+        let state = join_state(self.kit, self.names, state).map_err(Error::into_component)?;
         let found = self.map.map(&state, &self.layout.shards).map_err(Error::into_component)?;
         let folds = found.iter().map(|bytes| decode(bytes)).collect::<Result<Vec<Fold>>>();
         Fold::merge(folds.map_err(Error::into_component)?)?.finish(batches(self.layout.rows))

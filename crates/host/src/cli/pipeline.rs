@@ -26,7 +26,7 @@ pub(crate) struct PipelineArgs {
     /// How many threads a cell may use [default: the cores that the jobs leave].
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
-    /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's].
+    /// How much memory all cells may use together, e.g. 8GB [default: three quarters of the machine's, or of what a container or job has].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory: Option<u64>,
 }

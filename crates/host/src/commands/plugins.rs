@@ -54,6 +54,17 @@ fn cache_folder() -> Option<PathBuf> {
     caches.map(|folder| folder.join("compflow"))
 }
 
+/// The variable that names folders to search.
+pub(crate) const VARIABLE: &str = "COMPFLOW_PLUGIN_PATH";
+
+/// The folders that the user asks for, and with what.
+pub(crate) fn asked(plugins: &[PathBuf]) -> Vec<(&'static str, PathBuf)> {
+    let from_variable = std::env::var_os(VARIABLE).unwrap_or_default();
+    let from_variable = std::env::split_paths(&from_variable).filter(|folder| folder != Path::new(""));
+    let given = plugins.iter().map(|folder| ("--plugins", folder.clone()));
+    given.chain(from_variable.map(|folder| (VARIABLE, folder))).collect()
+}
+
 /// The folders to search, the most specific first: `--plugins`, `COMPFLOW_PLUGIN_PATH`, `../lib/compflow` beside the
 /// executable, the executable's own folder. Never the current folder.
 ///
@@ -61,13 +72,7 @@ fn cache_folder() -> Option<PathBuf> {
 /// If a folder that was asked for does not exist.
 pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = Vec::new();
-    let from_variable = std::env::var_os("COMPFLOW_PLUGIN_PATH").unwrap_or_default();
-    let asked = plugins.iter().map(|folder| ("--plugins", folder.clone())).chain(
-        std::env::split_paths(&from_variable)
-            .filter(|folder| folder != Path::new(""))
-            .map(|folder| ("COMPFLOW_PLUGIN_PATH", folder)),
-    );
-    for (option, folder) in asked {
+    for (option, folder) in asked(plugins) {
         let folder = folder
             .canonicalize()
             .ok()

@@ -1,6 +1,7 @@
 //! `compflow slurm`: job scripts that run a pipeline in parts: an array that tunes, one that tests, and a job that writes the
 //! tables, each waiting for the one before it.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,7 @@ use compflow_engine::files::{plain, write_whole};
 use compflow_engine::pipeline::Options;
 use compflow_engine::run::{Phase, Workload};
 
+use super::plugins::{VARIABLE, asked};
 use super::{STDIN, load, prepare, print, results_folder, variables};
 use crate::cli::{PipelineArgs, SlurmArgs};
 use crate::failure::Failure;
@@ -27,7 +29,7 @@ const MAX_ARRAY_SIZE: u32 = 1001;
 /// # Errors
 /// If the pipeline is wrong, a script cannot be written, or Slurm refuses it.
 pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure> {
-    require_files(&args.pipeline)?;
+    let variables = require_files(&args.pipeline)?;
     let cancel = interrupt::listen()?;
     let plan = prepare(plugins, &args.pipeline, &Terminal::shared(false), &cancel)?;
     interrupt::working();
@@ -44,7 +46,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
         return Err(Failure::request(format!("{} {text}", folder.display())));
     }
     let name = job_name(&[plan.name(), &out_name(&folder)]);
-    let writer = Writer { args, name, folder: &folder, command: command(plugins, args, &out)? };
+    let writer = Writer { args, name, folder: &folder, command: command(plugins, args, &out, variables)? };
     let largest = args.max_array_size.or_else(max_array_size).unwrap_or(MAX_ARRAY_SIZE) as usize - 1;
     for phase in [Phase::Tune, Phase::Test] {
         writer.remove(&script_of(phase))?;
@@ -69,12 +71,13 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
     print(&String::from_utf8_lossy(&submitted.stdout))?;
     match submitted.status.code() {
         Some(0) => Ok(0),
-        _ => Err(Failure::run(format!("Slurm did not take the jobs; the scripts are in {}", folder.display()))),
+        _ => Err(Failure::run(format!("Slurm did not take all jobs; the scripts are in {}", folder.display()))),
     }
 }
 
-/// Jobs read what was given here again, at another time and on another machine.
-fn require_files(args: &PipelineArgs) -> Result<(), Failure> {
+/// Jobs read what was given here again, at another time and on another machine. Returns the environment variables that the pipeline
+/// names, which may be others there, or not set.
+fn require_files(args: &PipelineArgs) -> Result<BTreeMap<String, String>, Failure> {
     let refused = |what: &str| {
         Err(Failure::request(format!(
             "jobs cannot read {what} from standard input: write it to a file that they see"
@@ -84,7 +87,8 @@ fn require_files(args: &PipelineArgs) -> Result<(), Failure> {
         return refused("the pipeline");
     }
     let options = Options { set: args.set.clone(), only: args.only.clone(), variables: variables() };
-    if load(&args.file, &options)?.reads_stdin() { refused("data") } else { Ok(()) }
+    let pipeline = load(&args.file, &options)?;
+    if pipeline.reads_stdin() { refused("data") } else { Ok(pipeline.named_variables()) }
 }
 
 /// How many cells a job should have at most: as many as take minutes.
@@ -126,17 +130,26 @@ fn max_array_size() -> Option<u32> {
     line.split('=').nth(1)?.trim().parse().ok().filter(|size| *size > 1)
 }
 
-/// `compflow … run FILE …` with everything that was given, for another machine with the same folders.
-fn command(plugins: &[PathBuf], args: &SlurmArgs, out: &Path) -> Result<String, Failure> {
+/// `compflow … run FILE …` with everything that was given, for another machine with the same folders. Nothing of what was said by
+/// variables is left to those that a job has: Slurm may give it others, and relative folders would be looked for in that of the script.
+fn command(
+    plugins: &[PathBuf],
+    args: &SlurmArgs,
+    out: &Path,
+    variables: BTreeMap<String, String>,
+) -> Result<String, Failure> {
     let absolute = |path: &Path| {
         let path = std::path::absolute(path).map_err(|error| Failure::run(plain(&error)))?;
-        Ok::<String, Failure>(path.display().to_string())
+        let text = |path: &Path| format!("{} cannot be told to Slurm: it is not UTF-8", path.display());
+        path.into_os_string().into_string().map_err(|path| Failure::request(text(Path::new(&path))))
     };
     let this = std::env::current_exe().map_err(|error| Failure::run(plain(&error)))?;
     let PipelineArgs { file, set, only, memory, .. } = &args.pipeline;
-    let mut words = vec![this.display().to_string()];
-    for folder in plugins {
-        words.extend(["--plugins".to_owned(), absolute(folder)?]);
+    let mut words = ["env", "-u", VARIABLE].map(str::to_owned).to_vec();
+    words.extend(variables.into_iter().map(|(name, value)| format!("{name}={value}")));
+    words.push(absolute(&this)?);
+    for (_, folder) in asked(plugins) {
+        words.extend(["--plugins".to_owned(), absolute(&folder)?]);
     }
     words.extend(["run".to_owned(), absolute(file)?, "--out".to_owned(), absolute(out)?]);
     set.iter().for_each(|set| words.extend(["--set".to_owned(), set.clone()]));
@@ -277,12 +290,30 @@ exit "$code"
     }
 }
 
-/// Submits the jobs, each to begin when the one before it has ended well.
+/// Submits the jobs, each to begin when the one before it has ended well; all of them or none.
 fn submission(jobs: &[String]) -> String {
-    let mut text =
-        "#!/bin/sh\n# Hands the jobs to Slurm; each begins when the one before it has ended well.\nset -e\n"
-            .to_owned();
-    text += "cd \"$(dirname \"$0\")\"\n";
+    let mut text = r#"#!/bin/sh
+# Hands the jobs to Slurm; each begins when the one before it has ended well. If one is refused, those before it are cancelled:
+# handing over all of them once more would have them twice.
+set -e
+cd "$(dirname "$0")"
+taken=
+cancel() {
+    code=$?
+    trap - EXIT
+    for job in $taken; do
+        case $job in
+            *";"*) scancel --clusters="${job#*;}" "${job%%;*}" ;;
+            *) scancel "$job" ;;
+        esac && echo "job ${job%%;*} is cancelled, as not all were taken" >&2 ||
+            echo "job ${job%%;*} is still queued, though not all were taken: cancel it" >&2
+    done
+    exit "$code"
+}
+trap cancel EXIT
+trap 'exit 130' HUP INT TERM
+"#
+    .to_owned();
     let mut before: Option<&String> = None;
     for job in jobs {
         let waits = before.map_or_else(String::new, |before| {
@@ -290,11 +321,12 @@ fn submission(jobs: &[String]) -> String {
         });
         // On several clusters sbatch prints the cluster behind the number.
         text += &format!(
-            "{job}=$(sbatch --parsable{waits} \"$@\" {job}.sbatch)\n{job}=${{{job}%%;*}}\necho \"{job} ${job}\"\n"
+            "{job}=$(sbatch --parsable{waits} \"$@\" {job}.sbatch)\ntaken=\"$taken ${job}\"\n{job}=${{{job}%%;*}}\n"
         );
         before = Some(job);
     }
-    text
+    let said: String = jobs.iter().map(|job| format!("echo \"{job} ${job}\"\n")).collect();
+    text + "taken=\n" + &said
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::output::{Grid, duration, table};
 
 /// A part that was heard of less than so many seconds ago is taken to be well.
 const RECENT: f64 = 5.0;
+/// So many parts that fell silent are named; of a machine that failed there may be hundreds.
+const NAMED: usize = 5;
 
 /// Runs the command.
 ///
@@ -38,7 +40,7 @@ fn describe(status: &Status) -> String {
     });
     let header = ["phase", "cells", "done", "running", "failed"].map(str::to_owned).to_vec();
     let grid = Grid { title: String::new(), header, rows: rows.collect(), numbers: true };
-    let mut text = table::render(&grid);
+    let mut text = if status.phases.is_empty() { String::new() } else { table::render(&grid) };
     let left: usize = status.phases.iter().map(PhaseStatus::left).sum();
     let silent = status.heard_seconds_ago.filter(|ago| *ago > RECENT);
     let silent = silent.map(|ago| format!("last heard of {} ago", duration(ago.round())));
@@ -49,21 +51,29 @@ fn describe(status: &Status) -> String {
         (parts, None) => format!("{parts} parts are at work"),
         (parts, Some(silent)) => format!("{parts} parts are at work (one of them {silent})"),
     };
+    if status.run_at_work {
+        text += "a run without --part is at work; how far it is, only it can say\n";
+    }
     text += &match (left, status.seconds_left) {
+        (0, _) if status.phases.is_empty() => String::new(),
         (0, _) if status.tables => "all cells have ended, and the tables are written\n".to_owned(),
         (0, _) => "all cells have ended: a run without --part writes the tables\n".to_owned(),
         (_, Some(seconds)) => format!("{at_work}, about {} left\n", duration(seconds)),
         (_, None) => format!("{at_work}, {} left\n", plural(left, "cell")),
     };
-    for part in &status.silent {
+    for part in status.silent.iter().take(NAMED) {
         text += &format!("part {part} has fallen silent: if it was killed, run it again\n");
+    }
+    if let more @ 1.. = status.silent.len().saturating_sub(NAMED) {
+        text += &format!("{} more have fallen silent: --json names all of them\n", plural(more, "part"));
     }
     for failure in &status.failures {
         text += &format!("failed: {failure}\n");
     }
+    let unused = if status.phases.is_empty() { "in the folder" } else { "also in the folder, and not used" };
     for other in &status.others {
         let cells = if other.kept == 1 { "cell" } else { "cells" };
-        text += &format!("also in the folder, and not used: {} {cells} of {}\n", other.kept, other.of);
+        text += &format!("{unused}: {} {cells} of {}\n", other.kept, other.of);
     }
     text
 }

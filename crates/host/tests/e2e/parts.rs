@@ -251,6 +251,48 @@ fn status_counts_says_what_else_is_there_and_needs_no_data() {
 }
 
 #[test]
+fn status_knows_of_a_run_in_one_piece_that_it_is_at_work_or_was_stopped() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    folder.run(&["run", "pipeline.toml", "--out", "out"], 0);
+    // As a run leaves it that was killed, or has not ended yet.
+    std::fs::remove_file(folder.path("out/run.json")).unwrap();
+    let status = |code| folder.run(&["status", "pipeline.toml", "--out", "out"], code);
+    let (_, stderr) = status(2);
+    assert!(
+        stderr.contains("nor has a run in one piece ended; 3 cells of a run that was stopped or of other"),
+        "{stderr}"
+    );
+    let lock = std::fs::File::open(folder.path("out/.lock")).unwrap();
+    lock.lock().unwrap();
+    let (stdout, _) = status(0);
+    let said = "a run without --part is at work; how far it is, only it can say\nin the folder: 3 cells of runs in one piece";
+    assert!(stdout.starts_with(said), "{stdout}");
+    let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&json["run_at_work"], &json["phases"]), (&serde_json::json!(true), &serde_json::json!([])));
+}
+
+#[test]
+fn parts_of_another_pipeline_are_refused_at_the_first() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", SMALL);
+    let run =
+        |more: &[&str], code| folder.run(&[&["run", "pipeline.toml", "--out", "out"], more].concat(), code).1;
+    run(&["--part", "1/2"], 0);
+    for more in [&["--part", "2/2", "--set", "name=other"][..], &["--set", "name=other"]] {
+        let stderr = run(more, 2);
+        assert!(
+            stderr.contains("out holds the results of the pipeline `small`, and this is `other`: choose"),
+            "{stderr}"
+        );
+    }
+    // A change that leaves it its name is one of the same pipeline.
+    run(&["--part", "2/2", "--set", "seed=4"], 0);
+    run(&[], 0);
+}
+
+#[test]
 fn tables_are_written_if_they_are_those_of_these_cells() {
     let folder = Folder::new();
     folder.write("pipeline.toml", SMALL);
@@ -432,7 +474,7 @@ fn run_array(folder: &Folder, script: &str) -> usize {
     let tasks: usize = array.split('%').next().unwrap().parse().unwrap();
     for task in 1..=tasks {
         let mut shell = std::process::Command::new("bash");
-        shell.arg(folder.path(script)).env("COMPFLOW_PLUGIN_PATH", libraries());
+        shell.arg(folder.path(script));
         shell.env("XDG_CACHE_HOME", crate::common::build_folder("test-cache"));
         finished(shell.env("SLURM_ARRAY_TASK_ID", task.to_string()).output().unwrap(), 0);
     }
@@ -474,10 +516,10 @@ fn the_scripts_for_slurm_run_everything() {
         "an array of 4 numbers its tasks from 1 to 3: {stderr}"
     );
     let slurm =
-        ["slurm", "pipeline.toml", "--out", "new", "--set", "name=東京", "--mem", "4096", "--time", "UNLIMITED"];
+        ["slurm", "pipeline.toml", "--out", "own", "--set", "name=東京", "--mem", "4096", "--time", "UNLIMITED"];
     folder.run(&slurm, 0);
-    let text = std::fs::read_to_string(folder.path("new/slurm/tune.sbatch")).unwrap();
-    for option in ["--job-name=new-tune", "--mem=4096M", "--time=UNLIMITED"] {
+    let text = std::fs::read_to_string(folder.path("own/slurm/tune.sbatch")).unwrap();
+    for option in ["--job-name=own-tune", "--mem=4096M", "--time=UNLIMITED"] {
         assert!(text.contains(&format!("#SBATCH {option}\n")), "{option} is missing:\n{text}");
     }
     let (_, stderr) = folder.run(&["slurm", "pipeline.toml", "--partition="], 2);
@@ -532,6 +574,88 @@ fn scripts_for_slurm_ask_for_what_was_meant_whatever_it_is_called() {
     folder.write("piped.toml", &data);
     let (_, stderr) = folder.run(&["slurm", "piped.toml"], 2);
     assert!(stderr.starts_with("error: jobs cannot read data from standard input"), "{stderr}");
+}
+
+/// What a job has of the environment if Slurm is told to hand over none of it.
+fn run_bare(folder: &Folder, script: &str) -> std::process::Output {
+    let mut shell = std::process::Command::new("bash");
+    shell.arg(folder.path(script)).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    shell.current_dir(folder.path("results/pipeline/slurm")).env("SLURM_ARRAY_TASK_ID", "1").output().unwrap()
+}
+
+#[test]
+fn jobs_have_the_folders_and_variables_that_the_pipeline_was_planned_with() {
+    let folder = Folder::new();
+    folder.write("da ta/made.csv", "d0,d1\n0,1\n0,1.1\n5,5\n5.1,5\n");
+    let data = "[[data]]\nname = \"made\"\nloader = \"csv\"\npath = \"${DATA}/made.csv\"\ncolumns = { embedding = \"d*\" }\n";
+    folder.write("pipeline.toml", &format!("{data}[[clusterer]]\nuse = \"kmeans\"\nparams = {{ k = 2 }}\n"));
+    // Relative to where the user is, which is not where a job is.
+    std::os::unix::fs::symlink(libraries(), folder.path("plugins")).unwrap();
+    let mut slurm = folder.compflow(&["slurm", "pipeline.toml"]);
+    slurm
+        .env("COMPFLOW_PLUGIN_PATH", "plugins")
+        .env("DATA", folder.path("da ta"))
+        .env("SECRET", "not for scripts");
+    finished(slurm.output().unwrap(), 0);
+    let text = std::fs::read_to_string(folder.path("results/pipeline/slurm/test.sbatch")).unwrap();
+    assert!(text.contains(&format!("'DATA={}'", folder.path("da ta").display())), "{text}");
+    assert!(text.contains(&format!(" --plugins {} ", folder.path("plugins").display())), "{text}");
+    assert!(!text.contains("SECRET") && !text.contains("not for scripts"), "{text}");
+    finished(run_bare(&folder, "results/pipeline/slurm/test.sbatch"), 0);
+    finished(run_bare(&folder, "results/pipeline/slurm/assemble.sbatch"), 0);
+    assert_eq!(folder.read_parquet("results/pipeline/runs.parquet").num_rows(), 1);
+}
+
+#[test]
+fn what_cannot_be_written_into_a_script_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let folder = Folder::new();
+    let name = std::ffi::OsString::from_vec(b"pipe\xffline.toml".to_vec());
+    std::fs::write(folder.path("").join(&name), SMALL).unwrap();
+    let mut slurm = folder.compflow(&["slurm", "--out", "out"]);
+    let (_, stderr) = finished(slurm.arg(&name).output().unwrap(), 2);
+    assert!(stderr.contains("cannot be told to Slurm: it is not UTF-8"), "{stderr}");
+    folder.write("pipeline.toml", SMALL);
+    let plugins = folder.path("").join(std::ffi::OsString::from_vec(b"pl\xffugins".to_vec()));
+    std::fs::create_dir(&plugins).unwrap();
+    let mut slurm = folder.compflow(&["slurm", "pipeline.toml", "--out", "out", "--plugins"]);
+    let (_, stderr) = finished(slurm.arg(&plugins).output().unwrap(), 2);
+    assert!(stderr.contains("cannot be told to Slurm: it is not UTF-8"), "{stderr}");
+}
+
+#[test]
+fn jobs_that_slurm_has_taken_are_cancelled_if_it_refuses_another() {
+    let folder = Folder::new();
+    folder.write("pipeline.toml", TUNED);
+    folder.run(&["slurm", "pipeline.toml", "--out", "out"], 0);
+    let sbatch = r#"#!/bin/sh
+for last; do :; done
+case $last in "$REFUSED"*) echo "sbatch: error: no" >&2; exit 1 ;; tune*) echo 11 ;; test*) echo "12;far" ;; *) echo 13 ;; esac
+"#;
+    folder.write("bin/sbatch", sbatch);
+    folder.write("bin/scancel", "#!/bin/sh\necho \"$@\" >> \"$CANCELLED\"\n[ \"$1\" != \"$KEPT\" ]\n");
+    for name in ["sbatch", "scancel"] {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder.path("bin").join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let submit = |refused: &str, kept: &str, code: i32| {
+        let before = std::env::var_os("PATH").unwrap();
+        let path = std::env::join_paths(std::iter::once(folder.path("bin")).chain(std::env::split_paths(&before)));
+        let mut shell = std::process::Command::new("sh");
+        shell.arg(folder.path("out/slurm/submit.sh")).env("PATH", path.unwrap()).env("REFUSED", refused);
+        shell.env("KEPT", kept).env("CANCELLED", folder.path("cancelled"));
+        let _ = std::fs::remove_file(folder.path("cancelled"));
+        let (stdout, stderr) = finished(shell.output().unwrap(), code);
+        (stdout, stderr, std::fs::read_to_string(folder.path("cancelled")).unwrap_or_default())
+    };
+    let (stdout, stderr, cancelled) = submit("none", "", 0);
+    assert_eq!((&stdout[..], &stderr[..], &cancelled[..]), ("tune 11\ntest 12\nassemble 13\n", "", ""));
+    let (stdout, stderr, cancelled) = submit("assemble", "", 1);
+    assert_eq!((&stdout[..], &cancelled[..]), ("", "11\n--clusters=far 12\n"));
+    assert!(stderr.contains("job 11 is cancelled, as not all were taken\njob 12 is cancelled"), "{stderr}");
+    let (_, stderr, _) = submit("test", "11", 1);
+    assert!(stderr.ends_with("job 11 is still queued, though not all were taken: cancel it\n"), "{stderr}");
+    assert_eq!(submit("tune", "", 1).2, "");
 }
 
 #[test]

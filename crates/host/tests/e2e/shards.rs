@@ -406,6 +406,8 @@ fn what_cannot_be_done_in_shards_says_why() {
     let unable = make(job(&folder, "kmeans", params()));
     assert_eq!(unable, "`kmeans` must see all examples and cannot cluster shards; `cgm`, `ckm` can");
     assert!(make(job(&folder, "ckm", serde_json::json!({ "k": 0 }))).contains("`k`"));
+    let alone = make(Job { composer: None, ..job(&folder, "ckm", params()) });
+    assert_eq!(alone, "`ckm` needs a composer for unions of up to 2: name one, or set the degree to 1");
 
     let worker = worker(&job(&folder, "ckm", params()), 1);
     let fit = |layout: &Layout| {
@@ -451,4 +453,63 @@ fn what_cannot_be_done_in_shards_says_why() {
     };
     let twice = worker.fit(&layout, &twice).map(|_| ()).unwrap_err().to_string();
     assert!(twice.contains("batch 0 was summed up twice"), "{twice}");
+}
+
+#[test]
+fn an_answer_of_which_a_bit_has_changed_is_refused_and_so_is_a_state() {
+    let folder = Folder::new();
+    let files = write_files(&folder, &[2000]);
+    let worker = worker(&job(&folder, "ckm", serde_json::json!({ "k": 3, "restarts": 1 })), 1);
+    let layout = worker.layout(&files, 1).unwrap();
+    let flip = |bytes: &[u8], bit: usize| {
+        let mut flipped = bytes.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        flipped
+    };
+    let tried = Mutex::new(false);
+    let watched = |state: &[u8], shards: &[Shard]| {
+        let part = worker.partial(state, &shards[0], DIM)?;
+        for bit in 0..8 * part.len() {
+            let text = merge([&flip(&part, bit)[..]]).unwrap_err().to_string();
+            assert_eq!(text, "what came of a shard is damaged, or of another version of compflow", "bit {bit}");
+        }
+        for bit in (0..8 * state.len()).step_by(7) {
+            let text = worker.partial(&flip(state, bit), &shards[0], DIM).unwrap_err().to_string();
+            assert!(text.starts_with("a state is damaged, or of another version"), "bit {bit}: {text}");
+        }
+        *tried.lock().unwrap() = true;
+        Ok(vec![flip(&part, 4 * part.len())])
+    };
+    let failed = worker.fit(&layout, &watched).map(|_| ()).unwrap_err().to_string();
+    assert!(failed.contains("what came of a shard is damaged") && *tried.lock().unwrap(), "{failed}");
+}
+
+#[test]
+fn whoever_has_another_library_than_the_driver_sums_up_nothing() {
+    let folder = Folder::new();
+    let files = write_files(&folder, &[2000]);
+    let other = folder.path("plugins");
+    std::fs::create_dir(&other).unwrap();
+    for file in std::fs::read_dir(libraries()).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if ["ckm", "composers", "loaders"].iter().any(|stem| name == format!("libcompflow_{stem}.so")) {
+            let mut bytes = std::fs::read(&file).unwrap();
+            // What the system does not read, and so what a library does stays the same.
+            bytes.extend(name.contains("ckm").then_some(b"another build").into_iter().flatten());
+            std::fs::write(other.join(name), bytes).unwrap();
+        }
+    }
+    let job = job(&folder, "ckm", serde_json::json!({ "k": 3, "restarts": 1 }));
+    let resources = Resources { threads: Some(1), ..Resources::default() };
+    let registry = Registry::scan(&[other]);
+    let foreign = Worker::new(job.clone(), &registry, resources, &Silent::shared(), &Cancel::new()).unwrap();
+    let driver = worker(&job, 1);
+    let layout = driver.layout(&files, 1).unwrap();
+    let text = driver.fit(&layout, &backwards(&foreign, DIM)).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        text.starts_with("clusterer `ckm` is of ") && text.contains("plugins/libcompflow_ckm.so (blake3:"),
+        "{text}"
+    );
+    assert!(text.ends_with("where the driver is: what comes of both would not go together"), "{text}");
+    driver.fit(&layout, &backwards(&driver, DIM)).unwrap();
 }
