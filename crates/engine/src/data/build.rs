@@ -234,7 +234,8 @@ impl Builder {
     /// The trials, by number.
     ///
     /// # Errors
-    /// If there are no rows, more distinct labels than there is room for, or a trial has an identifier twice, or known sets that contradict each other.
+    /// If there are no rows, more distinct labels than there is room for, or a trial has an identifier twice, or known sets that
+    /// contradict each other.
     pub(crate) fn finish(mut self) -> Result<Dataset> {
         if self.rows == 0 {
             return Err(Error::fault(Cause::Empty, "there are no rows"));

@@ -234,9 +234,10 @@ mod tests {
             "row 2: the seed is an empty set; leave it null where the set is not known"
         );
         assert_eq!(refused(lists(&[None, Some(vec![Some(1), None])])), "row 1: the seed has a null in it");
-        assert_eq!(
-            refused(Arc::new(Float64Array::from(vec![1.5]))),
-            "the seed column must hold whole numbers or text, found numbers"
+        let fraction = refused(Arc::new(Float64Array::from(vec![1.5])));
+        assert!(
+            fraction.starts_with("the seed column must hold whole numbers or text, found numbers; "),
+            "{fraction}"
         );
     }
 
