@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cancel::Cancel;
 
-pub use self::staged::{Output, write_whole};
-pub(crate) use self::staged::{
-    RANDOM, Staged, is_random, replaceable, sync_folder, unfinished, write_file, write_new,
-};
+pub use self::staged::{Output, write_file, write_whole};
+pub(crate) use self::staged::{RANDOM, Staged, is_random, replaceable, sync_folder, unfinished, write_new};
 
 pub(crate) mod pattern;
 pub(crate) mod sealed;

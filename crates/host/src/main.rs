@@ -8,15 +8,13 @@ mod output;
 mod report;
 mod terminal;
 
-use std::borrow::Cow;
-
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 
 use compflow_engine::plugin::library;
 
 use crate::cli::{Cli, instead_of};
-use crate::terminal::clean::clean;
+use crate::terminal::clean::one_line;
 use crate::terminal::{interrupt, to_stderr};
 
 fn main() {
@@ -59,8 +57,8 @@ fn refuse_without_threads() {
 /// The same error about the same words without what a terminal obeys: a script may have them from other people.
 fn harmless(error: clap::Error) -> clap::Error {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    match words.iter().any(|word| matches!(clean(word), Cow::Owned(_))) {
-        true => Cli::try_parse_from(words.iter().map(|word| clean(word).into_owned())).err().unwrap_or(error),
+    match words.iter().any(|word| one_line(word) != *word) {
+        true => Cli::try_parse_from(words.iter().map(|word| one_line(word))).err().unwrap_or(error),
         false => error,
     }
 }

@@ -1,6 +1,5 @@
 //! Examples that are in memory: embeddings, and what else is known of them.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat;
 use compflow_api::in_words;
+use compflow_engine::files::write_whole;
 use numpy::{PyArray2, PyReadonlyArray1};
 use parquet::arrow::ArrowWriter;
 use pyo3::prelude::*;
@@ -95,9 +95,13 @@ impl Data {
     fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let batch = self.batch()?;
         py.detach(|| {
-            let file = File::create(&path)?;
-            let mut writer = ArrowWriter::try_new(file, batch.schema(), None).map_err(wrong)?;
-            writer.write(&batch).and_then(|()| writer.close()).map_err(wrong)?;
+            // Whole or not at all, and through no link.
+            write_whole(&path, false, |file| {
+                let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
+                writer.write(&batch)?;
+                writer.close()?;
+                Ok(())
+            })?;
             Ok(())
         })
     }

@@ -364,6 +364,17 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_several_columns_have_means_none_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(&folder, "a,b,a\n1,2,3\n");
+        let found =
+            |column| load::<Csv>("{}", &LoadRequest { path: Some(&path), columns: &[("truth", column)] }, 1);
+        let error = found("a").unwrap_err().to_string();
+        assert!(error.contains("has 2 columns that are called `a`: give each a name of its own"), "{error}");
+        assert!(found("b").is_ok());
+    }
+
+    #[test]
     fn a_column_is_what_all_of_its_cells_are() {
         let folder = tempfile::tempdir().unwrap();
         let path = written(&folder, "a,b,c,d,e,f\n1,1,true,true,,99999999999999999999\n,0.5,False,1,,\"x\ny\"\n");

@@ -1,7 +1,7 @@
 //! Which columns and rows of a table are wanted: the request's columns under their new names, and the rows that the
 //! parameter `where` admits. Used by the loaders whose files have named columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,6 +72,17 @@ impl Selection {
     /// A problem per column that is missing or cannot have the value asked for.
     pub(crate) fn new(source: &Schema, request: &LoadRequest<'_>, wanted: &Where, path: &Path) -> Result<Self> {
         let (mut fields, mut columns, mut conditions, mut problems) = (vec![], vec![], vec![], vec![]);
+        let named = request.columns.iter().map(|(_, column)| *column).chain(wanted.keys().map(String::as_str));
+        for column in named.collect::<BTreeSet<&str>>() {
+            let count = source.fields().iter().filter(|field| field.name() == column).count();
+            if count > 1 {
+                let text = format!(
+                    "{} has {count} columns that are called `{column}`: give each a name of its own",
+                    path.display()
+                );
+                problems.push(Error::data(text));
+            }
+        }
         for (name, column) in request.columns {
             match source.fields().find(column) {
                 None => problems.push(no_column(name, column, source, path)),

@@ -23,6 +23,8 @@ pub struct Dataset {
     pub trials: Vec<Trial>,
     /// Hash of all that was read, but for further columns that only components want: it tells whether the data is that of an earlier run.
     pub content: String,
+    /// About how much memory it takes, and took to read.
+    pub(crate) bytes: u64,
 }
 
 /// The examples that are clustered together.

@@ -149,14 +149,23 @@ impl Labels {
     }
 
     /// The value of every row, if each has one.
-    pub(super) fn values(&self) -> &Values {
-        &self.values
+    pub(super) fn into_values(self) -> Values {
+        self.values
     }
 
-    /// Numbers the distinct values in their order; also says what they are.
-    pub(super) fn number(self) -> (Sets, Vec<String>) {
-        fn of<T: Ord + Hash + std::fmt::Display>(values: &[T], offsets: &[u64]) -> (Sets, Vec<String>) {
-            let mut distinct: Vec<&T> = values.iter().collect::<HashSet<_>>().into_iter().collect();
+    /// Numbers the distinct values in their order; also says what they are. `counted` is told how many there are, and may refuse.
+    ///
+    /// # Errors
+    /// That of `counted`.
+    pub(super) fn number(self, counted: impl FnOnce(usize) -> Result<()>) -> Result<(Sets, Vec<String>)> {
+        fn of<T: Ord + Hash + std::fmt::Display>(
+            values: &[T],
+            offsets: &[u64],
+            counted: impl FnOnce(usize) -> Result<()>,
+        ) -> Result<(Sets, Vec<String>)> {
+            let distinct: HashSet<&T> = values.iter().collect();
+            counted(distinct.len())?;
+            let mut distinct: Vec<&T> = distinct.into_iter().collect();
             distinct.sort();
             let names = distinct.iter().map(ToString::to_string).collect();
             let numbers: HashMap<&T, u32> = distinct.into_iter().zip(0..).collect();
@@ -167,11 +176,11 @@ impl Labels {
                 set.extend(values[ends[0] as usize..ends[1] as usize].iter().map(|value| numbers[value]));
                 sets.push(&set);
             }
-            (sets, names)
+            Ok((sets, names))
         }
         match self.values {
-            Values::Numbers(values) => of(&values, &self.offsets),
-            Values::Texts(values) => of(&values, &self.offsets),
+            Values::Numbers(values) => of(&values, &self.offsets, counted),
+            Values::Texts(values) => of(&values, &self.offsets, counted),
         }
     }
 }
@@ -190,7 +199,16 @@ fn missing(what: &str, text: String) -> Error {
 /// That a column holds something else than labels or identifiers.
 pub(crate) fn wrong_kind(what: &str, found: &DataType) -> Error {
     let cause = if what == "id" { Cause::Identifier } else { Cause::LabelKind };
-    Error::fault(cause, format!("the {what} column must hold whole numbers or text, found {}", in_words(found)))
+    let text = format!("the {what} column must hold whole numbers or text, found {}", in_words(found));
+    let error = Error::fault(cause, text);
+    match found.is_floating() {
+        // A file of texts does not say which of both it has.
+        true => error.help(
+            "fractions are none of these, nor are whole numbers above 9223372036854775807, which are read as fractions: write text, \
+             as in `x9223372036854775808`",
+        ),
+        false => error,
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod dataset;
 mod files;
+mod held;
 pub(crate) mod label_sets;
 pub(crate) mod request;
 pub(crate) mod seeds;

@@ -142,6 +142,7 @@ impl Request {
     /// # Errors
     /// Naming the row and column that are at fault.
     fn unify(&self, batch: RecordBatch, first_row: usize) -> Result<RecordBatch> {
+        let batch = without_runs(batch)?;
         let schema = batch.schema();
         let mut columns: Vec<(FieldRef, ArrayRef)> = Vec::with_capacity(batch.num_columns());
         let made = |name: &str, array: ArrayRef| -> (FieldRef, ArrayRef) {
@@ -195,6 +196,26 @@ impl Request {
         let vectors = FixedSizeListArray::try_new(item, width, Arc::new(Float32Array::from(values)), None);
         Ok(Arc::new(vectors.map_err(|error| Error::data(error.to_string()))?))
     }
+}
+
+/// The same columns, with a value for each row where a file has one for a run of rows.
+fn without_runs(batch: RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    if !schema.fields().iter().any(|field| matches!(field.data_type(), DataType::RunEndEncoded(..))) {
+        return Ok(batch);
+    }
+    let plain = |(field, column): (&FieldRef, &ArrayRef)| match field.data_type() {
+        DataType::RunEndEncoded(_, values) => {
+            let kind = values.data_type().clone();
+            Ok((Arc::new(Field::new(field.name(), kind.clone(), true)), convert(column, &kind)?))
+        }
+        _ => Ok((field.clone(), column.clone())),
+    };
+    let columns = schema.fields().iter().zip(batch.columns()).map(plain).collect::<Result<Vec<_>>>()?;
+    let (fields, columns): (Vec<FieldRef>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+        .map_err(|error| Error::data(error.to_string()))
 }
 
 /// All columns that something is made of.
@@ -445,7 +466,8 @@ impl Iterator for UnifiedBatches {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BooleanArray, Float64Array, Int8Array, Int64Array};
+    use arrow_array::types::Int32Type;
+    use arrow_array::{BooleanArray, Float64Array, Int8Array, Int64Array, RunArray};
 
     use super::*;
 
@@ -466,6 +488,15 @@ mod tests {
     fn members(batch: &RecordBatch, column: &str, row: usize) -> Vec<String> {
         let lists = batch.column_by_name(column).unwrap().as_list::<i32>().value(row);
         lists.as_string::<i32>().iter().flatten().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_value_for_a_run_of_rows_is_one_for_each() {
+        let request = request("truth", Named::One("who".to_owned()), &["who"]).unwrap();
+        let runs: RunArray<Int32Type> = ["anna", "anna", "anna,ben"].into_iter().collect();
+        let unified = request.unify(batch(vec![("truth", Arc::new(runs))]), 0).unwrap();
+        let sets = [0, 1, 2].map(|row| members(&unified, "truth", row).join(" "));
+        assert_eq!(sets, ["anna", "anna", "anna ben"]);
     }
 
     #[test]

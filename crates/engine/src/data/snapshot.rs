@@ -19,6 +19,7 @@ struct Head<T> {
     dim: usize,
     classes: Vec<String>,
     content: String,
+    bytes: u64,
     /// Trials, and how many numbers each has.
     trials: Vec<(T, usize)>,
 }
@@ -35,10 +36,11 @@ fn aligned(bytes: usize) -> usize {
 pub(crate) fn write<'d>(datasets: impl Iterator<Item = &'d Dataset> + Clone) -> io::Result<File> {
     let heads: Vec<Head<&Trial>> = datasets
         .clone()
-        .map(|Dataset { dim, classes, trials, content }| Head {
+        .map(|Dataset { dim, classes, trials, content, bytes }| Head {
             dim: *dim,
             classes: classes.clone(),
             content: content.clone(),
+            bytes: *bytes,
             trials: trials.iter().map(|trial| (trial, trial.embeddings.len())).collect(),
         })
         .collect();
@@ -97,7 +99,7 @@ pub(crate) fn read(file: &File) -> io::Result<Vec<Dataset>> {
     let heads: Vec<Head<Trial>> = postcard::from_bytes(heads).map_err(io::Error::other)?;
     let mut place = aligned(size_of::<u64>() + length);
     let mut datasets = Vec::new();
-    for Head { dim, classes, content, trials: heads } in heads {
+    for Head { dim, classes, content, bytes, trials: heads } in heads {
         let mut trials = Vec::new();
         for (mut trial, numbers) in heads {
             let bytes = numbers.checked_mul(size_of::<f32>()).ok_or_else(broken)?;
@@ -108,7 +110,7 @@ pub(crate) fn read(file: &File) -> io::Result<Vec<Dataset>> {
             place += aligned(bytes);
             trials.push(trial);
         }
-        datasets.push(Dataset { dim, classes, trials, content });
+        datasets.push(Dataset { dim, classes, trials, content, bytes });
     }
     Ok(datasets)
 }
@@ -140,7 +142,8 @@ mod tests {
     fn data_comes_back_as_it_was_with_its_numbers_where_the_file_has_them() {
         let one = vec![1.0, -2.5, f32::MIN_POSITIVE, 0.0, 5.0, 6.0];
         let trials = vec![trial(3, one.clone()), trial(9, Vec::new())];
-        let dataset = Dataset { dim: 3, classes: vec!["anna".to_owned()], trials, content: "all".to_owned() };
+        let dataset =
+            Dataset { dim: 3, classes: vec!["anna".to_owned()], trials, content: "all".to_owned(), bytes: 7 };
         let file = write([&dataset, &dataset].into_iter()).unwrap();
         let back = read(&file).unwrap();
         assert_eq!(back.len(), 2);

@@ -298,6 +298,7 @@ fn holds(kind: &DataType) -> Holds {
             other => other,
         },
         DataType::List(item) | DataType::LargeList(item) => member(item.data_type()),
+        DataType::RunEndEncoded(_, values) => holds(values.data_type()),
         kind if is_text(kind) => Holds::Texts,
         DataType::Boolean => Holds::Flags,
         kind if kind.is_integer() => Holds::Integers,

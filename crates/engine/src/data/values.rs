@@ -7,6 +7,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use compflow_api::{Column, Table, in_words, plural};
 
+use super::held::VALUE;
 use crate::causes::Cause;
 use crate::error::{Error, Result};
 
@@ -228,8 +229,15 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// How many bytes the texts of a column, or of its lists, take once each has its own.
-pub(super) fn text_bytes(column: &ArrayRef) -> u64 {
+/// How many bytes the values of a column take once they are read, those of its lists included.
+pub(super) fn value_bytes(column: &ArrayRef) -> u64 {
+    // Lists of lists have no name that would be read.
+    let inner = list_parts(column).map_or(0, |(values, _)| VALUE * values.len() as u64);
+    VALUE * column.len() as u64 + inner + text_bytes(column)
+}
+
+/// How many bytes the letters of a column, or of its lists, take once each text has its own.
+fn text_bytes(column: &ArrayRef) -> u64 {
     let sum = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length as u64).sum();
     match column.data_type() {
         DataType::Utf8 => sum(&mut column.as_string::<i32>().iter().flatten().map(str::len)),
@@ -292,6 +300,11 @@ mod tests {
             Arc::new(views),
             Arc::new(Int64Array::from(vec![1])),
         ];
-        assert_eq!(all.map(|column| text_bytes(&column)), [5, 2, 9, 41, 0]);
+        assert_eq!(all.each_ref().map(text_bytes), [5, 2, 9, 41, 0]);
+        // Three texts; two lists of two in all; four; two; one number.
+        let values = [3, 2 + 2, 4, 2, 1].map(|values| values * VALUE);
+        let bytes: Vec<u64> =
+            values.iter().zip([5, 2, 9, 41, 0]).map(|(values, letters)| values + letters).collect();
+        assert_eq!(all.each_ref().map(value_bytes)[..], bytes);
     }
 }

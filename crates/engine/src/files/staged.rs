@@ -168,7 +168,7 @@ pub fn write_whole(
 ///
 /// # Errors
 /// If it cannot be written, or something other than a file has its name.
-pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> io::Result<()> {
+pub fn write_file(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> io::Result<()> {
     Staged::write(path, false, write)?.commit()
 }
 

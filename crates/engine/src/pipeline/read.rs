@@ -338,14 +338,17 @@ impl Reader<'_> {
         let Some((require, _)) = self.table(table, "require") else { return Vec::new() };
         let mut pins = Vec::new();
         for (key, _) in &require.0 {
-            let Some((hash, origin)) = self.text(require, &key.name) else { continue };
-            if is_pin(&hash) {
-                pins.push(Pin { library: key.name.clone(), hash, origin });
-            } else {
+            // What no library can have keeps it from being opened all the same.
+            let found = self.text(require, &key.name);
+            if let Some((hash, origin)) = &found
+                && !is_pin(hash)
+            {
                 let text = format!("`{}` must be required as \"blake3:\" and 64 hexadecimal digits", key.name);
                 let help = "`compflow plugins --json` says which";
-                self.problems.push(Problem::new(Cause::WrongValue, &origin, text).help(help));
+                self.problems.push(Problem::new(Cause::WrongValue, origin, text).help(help));
             }
+            let (hash, origin) = found.unwrap_or_else(|| (String::new(), key.origin.clone()));
+            pins.push(Pin { library: key.name.clone(), hash, origin });
         }
         pins
     }

@@ -10,7 +10,7 @@ use super::shared::{PlannedEvaluator, Shared};
 use crate::causes::Cause;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
-use crate::pipeline::pins::PREFIX;
+use crate::pipeline::pins::{PREFIX, is_pin};
 use crate::pipeline::{Pin, Pipeline};
 use crate::plugin::factory::Factory;
 use crate::plugin::{LibraryFile, Registry, State, trust};
@@ -39,7 +39,9 @@ pub(super) struct Checked {
 pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     let (contents, registry) = (&pipeline.contents, &factory.registry);
     let mut problems = pipeline.problems.clone();
-    problems.extend(contents.pins.iter().filter_map(|pin| unmet(pin, registry)));
+    // What is wrong with others has been said.
+    let pins = contents.pins.iter().filter(|pin| is_pin(&pin.hash));
+    problems.extend(pins.filter_map(|pin| unmet(pin, registry)));
     if registry.is_empty() && problems.is_empty() {
         let folders: Vec<String> = registry.folders.iter().map(|folder| folder.display().to_string()).collect();
         let refused: String =

@@ -55,8 +55,7 @@ pub(super) fn load(
                 let seconds = started.elapsed().as_secs_f64();
                 let text = format!("loaded {} of {} in {seconds:.3} s", plural(rows, "row"), dataset.dim);
                 factory.observer.log(Level::Info, &data.name, &text);
-                let numbers: usize = dataset.trials.iter().map(|trial| trial.embeddings.len()).sum();
-                memory = memory.saturating_sub(4 * numbers as u64);
+                memory = memory.saturating_sub(dataset.bytes);
                 check_dataset(&dataset, data, checked, pipeline, factory, &mut problems);
                 check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
                 warn_of_what_is_not_used(&dataset, data, checked, factory);

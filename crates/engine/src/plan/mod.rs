@@ -234,10 +234,9 @@ impl Plan {
         self.share(Shares { jobs, threads: resources.threads_of_a_cell(jobs), memory: left / jobs as u64 });
     }
 
-    /// How much memory the embeddings take.
+    /// How much memory the data takes.
     pub(crate) fn data_bytes(&self) -> u64 {
-        let trials = self.data.iter().flat_map(|data| &data.dataset.trials);
-        trials.map(|trial| size_of_val(&trial.embeddings[..]) as u64).sum()
+        self.data.iter().map(|data| data.dataset.bytes).sum()
     }
 
     /// How much memory all cells may use together.

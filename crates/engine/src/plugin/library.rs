@@ -13,20 +13,26 @@ use libloading::{Library, Symbol};
 use crate::error::{Error, Result};
 
 /// Opens a library, which is this file and has this absolute path, and reads its descriptor. The library is never closed again:
-/// its components, and threads and destructors it may have left behind, need its code until the process ends.
+/// its components, and threads and destructors it may have left behind, need its code until the process ends. One that is `pinned` is
+/// this very file or nothing.
 ///
 /// # Errors
 /// Why it is not used, naming versions where they matter; the caller names the file.
-pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
+pub fn open(path: &Path, file: File, pinned: bool) -> Result<ForeignLibrary> {
     #[cfg(unix)]
     crate::files::umask::remember();
     // SAFETY: loading runs the library's constructors. That is what a user asks for who puts a library named
     // `libcompflow_*` into a plugin folder; nothing can be said about foreign code beyond that.
     let library = foreign(|| unsafe { Library::new(lasting_name(path, file)) })
-        // Libraries beside it are found by the folder that is in its path.
-        // SAFETY: as above.
-        .or_else(|_| foreign(|| unsafe { Library::new(path) }))
-        .map_err(|error| refused(format!("cannot be loaded: {}", cause(&error))))?;
+        // Libraries beside it are found by the folder that is in its path, which may lead to another file by now.
+        .or_else(|error| match pinned {
+            true => Err(error),
+            // SAFETY: as above.
+            false => foreign(|| unsafe { Library::new(path) }),
+        })
+        .map_err(|error| {
+            refused(format!("cannot be loaded: {}{}", cause(&error), if pinned { ALONE } else { "" }))
+        })?;
     // It must stay loaded even if it is refused below: its constructors have run.
     let library: &'static Library = Box::leak(Box::new(library));
     // SAFETY: the datum is only read as 16 bytes of plain integers, which is what the symbol stands for.
@@ -49,6 +55,10 @@ pub fn open(path: &Path, file: File) -> Result<ForeignLibrary> {
     // SAFETY: as above.
     unsafe { ForeignLibrary::from_raw(described) }.map_err(|error| refused(format!("cannot be used: {error}")))
 }
+
+/// What follows where a library cannot be loaded that has to be a certain file.
+pub(super) const ALONE: &str =
+    "; what a pipeline requires is loaded alone, and not with libraries that lie beside it";
 
 /// Runs code of a library: constructors may change how the processor rounds, as those of a library built with -ffast-math do, and
 /// may fork.

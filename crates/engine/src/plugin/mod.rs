@@ -12,4 +12,4 @@ pub use self::registry::{Entry, Known, LibraryFile, Registry, State};
 pub use self::rehearsal::{Rehearsal, rehearse};
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::scan::Kept;
-pub use self::scan::{Answer, Answered, DescribedComponent, Description, Scan, answered};
+pub use self::scan::{Answer, Answered, Asked, Content, DescribedComponent, Description, Scan, answered};

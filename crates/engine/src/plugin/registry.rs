@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use compflow_api::{ForeignComponent, ForeignLibrary, Kind};
 
 use super::rehearsal::{Rehearsal, Rehearsed};
-use super::scan::{Answer, Description, Scan};
+use super::scan::{Answer, Asked, CHANGED, Content, Description, Scan};
 use super::{library, trust};
 use crate::cancel::Cancel;
 use crate::causes::Cause;
@@ -26,6 +26,8 @@ pub struct LibraryFile {
     /// What became of it.
     pub state: State,
     hash: OnceLock<Result<String>>,
+    /// Whether the pipeline requires a certain content.
+    pinned: bool,
 }
 
 /// What became of a library file.
@@ -79,6 +81,7 @@ impl LibraryFile {
         let hash = format!("{PREFIX}{content}");
         let pin = trust::stem(&self.path).and_then(|name| pins.get(name));
         if let Some(pin) = pin.filter(|pin| **pin != hash) {
+            let pin = if pin.is_empty() { "another" } else { pin };
             return Err(Error::Library(format!("is not loaded: the pipeline requires {pin}, and it is {hash}")));
         }
         Ok(content)
@@ -90,9 +93,9 @@ impl LibraryFile {
         let file = File::open(&self.path).map_err(unreadable)?;
         let content = hash_of(&file, &Cancel::new()).map_err(unreadable)?;
         if content != self.hash().map_err(Clone::clone)? {
-            return Err(Error::Library("has changed since it was looked at; run again".to_owned()));
+            return Err(Error::Library(CHANGED.to_owned()));
         }
-        library::open(&self.path, file)
+        library::open(&self.path, file, self.pinned)
     }
 }
 
@@ -113,8 +116,13 @@ fn look_into(libraries: &[LibraryFile], may_open: &[Option<&str>], scan: &Scan) 
     let mut found: Vec<Option<Answer>> = may_open.iter().map(|hash| scan.recall((*hash)?)).collect();
     let unknown: Vec<usize> =
         (0..libraries.len()).filter(|at| may_open[*at].is_some() && found[*at].is_none()).collect();
-    let paths: Vec<&Path> = unknown.iter().map(|at| libraries[*at].path.as_path()).collect();
-    for (at, looked) in unknown.into_iter().zip(scan.look(&paths)) {
+    let asked = |at: &usize| {
+        let LibraryFile { path, pinned, .. } = &libraries[*at];
+        let hash = may_open[*at].unwrap_or_default().to_owned();
+        Asked { path: path.clone(), content: if *pinned { Content::Required(hash) } else { Content::Found(hash) } }
+    };
+    let asked: Vec<Asked> = unknown.iter().map(asked).collect();
+    for (at, looked) in unknown.into_iter().zip(scan.look(&asked)) {
         if let Some(hash) = may_open[at] {
             scan.keep(hash, &looked);
         }
@@ -181,7 +189,7 @@ impl Registry {
         for library in own {
             let hash = OnceLock::from(Ok(format!("{} {}", library.name, library.version)));
             let path = PathBuf::from(&library.name);
-            libraries.push(LibraryFile { path, state: State::Known(Known::open(library)), hash });
+            libraries.push(LibraryFile { path, state: State::Known(Known::open(library)), hash, pinned: false });
         }
         let own = libraries.len();
         let mut names: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
@@ -200,7 +208,8 @@ impl Registry {
                     None => State::Refused(String::new()),
                 };
                 names.entry(name).or_insert_with(|| path.clone());
-                libraries.push(LibraryFile { path, state, hash: OnceLock::new() });
+                let pinned = trust::stem(&path).is_some_and(|name| pins.contains_key(name));
+                libraries.push(LibraryFile { path, state, hash: OnceLock::new(), pinned });
             }
         }
         let states = states(&libraries[own..], pins, scan);

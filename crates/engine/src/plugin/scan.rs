@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use crate::cancel::Cancel;
 use crate::files::{hash_of, open_file, plain, read_file, replaceable, sealed, write_file};
 use crate::processes::Process;
 
+/// What is said of a library whose name leads to another content than before.
+pub(super) const CHANGED: &str = "has changed since it was looked at; run again";
 /// How long opening one library may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks whether the helper is still there.
@@ -104,10 +106,55 @@ pub(super) struct Found {
     hash: Option<String>,
 }
 
+/// What a library must hold, or none of its code runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Anything.
+    Any,
+    /// What has this hash, as it had when it was found.
+    Found(String),
+    /// What has this hash, which the pipeline requires: nothing else must take its place.
+    Required(String),
+}
+
+/// A library that is to be looked into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it must hold.
+    pub content: Content,
+}
+
+impl Asked {
+    /// As a helper is told, by two arguments.
+    fn args(&self) -> [OsString; 2] {
+        let content = match &self.content {
+            Content::Any => "any".to_owned(),
+            Content::Found(hash) => format!("found:{hash}"),
+            Content::Required(hash) => format!("required:{hash}"),
+        };
+        [content.into(), self.path.clone().into()]
+    }
+
+    /// What a helper was told; arguments of nobody we know stand for nothing.
+    pub fn of_args(args: &[OsString]) -> Vec<Self> {
+        let content = |text: &OsString| match text.to_str()?.split_once(':') {
+            None => Some(Content::Any),
+            Some(("found", hash)) => Some(Content::Found(hash.to_owned())),
+            Some(("required", hash)) => Some(Content::Required(hash.to_owned())),
+            Some(_) => None,
+        };
+        let asked = |pair: &[OsString]| Some(Self { content: content(&pair[0])?, path: PathBuf::from(&pair[1]) });
+        args.chunks_exact(2).filter_map(asked).collect()
+    }
+}
+
 /// How libraries are looked into.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    /// Starts a helper, which prints what was [`answered`] to every library that is named behind its arguments, a line of JSON each.
+    /// Starts a helper, which prints what was [`answered`] to every library that was [`Asked`] for behind its arguments, a line of JSON
+    /// each.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
@@ -115,11 +162,20 @@ pub struct Scan {
     pub kept: Option<PathBuf>,
 }
 
-/// Opens a library, in this process.
-pub fn answered(path: &Path) -> Answered {
+/// Opens a library, in this process, if it still has the content that was asked for: by now its name may lead to another.
+pub fn answered(Asked { path, content }: &Asked) -> Answered {
     let read = open_file(path).and_then(|file| Ok((hash_of(&file, &Cancel::new())?, file)));
     let (hash, answer) = match read {
-        Ok((hash, file)) => (hash, library::open(path, file).map_err(|error| error.to_string())),
+        Ok((hash, file)) => {
+            let answer = match content {
+                Content::Found(expected) | Content::Required(expected) if *expected != hash => {
+                    Err(CHANGED.to_owned())
+                }
+                _ => library::open(path, file, matches!(content, Content::Required(_)))
+                    .map_err(|error| error.to_string()),
+            };
+            (hash, answer)
+        }
         Err(error) => (String::new(), Err(plain(&error))),
     };
     Answered {
@@ -131,12 +187,12 @@ pub fn answered(path: &Path) -> Answered {
 
 impl Scan {
     /// What libraries offer, in their order. One that ends the helper, or keeps it from answering, is refused for that.
-    pub fn look_into(&self, libraries: &[&Path]) -> Vec<Answer> {
+    pub fn look_into(&self, libraries: &[Asked]) -> Vec<Answer> {
         self.look(libraries).into_iter().map(|found| found.answer).collect()
     }
 
     /// Likewise, with what decides whether it can be kept.
-    pub(super) fn look(&self, libraries: &[&Path]) -> Vec<Found> {
+    pub(super) fn look(&self, libraries: &[Asked]) -> Vec<Found> {
         let mut answers = Vec::new();
         while let Some(left) = libraries.get(answers.len()..).filter(|left| !left.is_empty()) {
             let (reason, lasting) = match self.help(left, &mut answers) {
@@ -152,9 +208,13 @@ impl Scan {
 
     /// Takes a helper's answers; returns why there are no more, and whether that lasts: a machine that is busy, or kills for want of
     /// memory, says nothing of the library.
-    fn help(&self, libraries: &[&Path], answers: &mut Vec<Found>) -> std::io::Result<(String, bool)> {
+    fn help(&self, libraries: &[Asked], answers: &mut Vec<Found>) -> std::io::Result<(String, bool)> {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).args(libraries).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+            .args(&self.args)
+            .args(libraries.iter().flat_map(Asked::args))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut helper = Process::start(&mut command)?;
         let (sender, answered) = channel();
         if let Some(stdout) = helper.child.stdout.take() {
@@ -174,7 +234,7 @@ impl Scan {
             match answered.recv_timeout(INTERVAL) {
                 Ok(Answered { path, hash, answer }) => {
                     // Of another one nobody has asked, or has heard already.
-                    if path == next.to_string_lossy() {
+                    if path == next.path.to_string_lossy() {
                         // What cannot be used may depend on other things than its content, such as libraries that it needs.
                         let lasting = answer.is_ok();
                         answers.push(Found { answer, lasting, hash: Some(hash) });
@@ -265,4 +325,32 @@ pub(super) fn ending(status: std::process::ExitStatus) -> String {
         .unwrap_or(&text)
         .replace("signal: ", "signal ")
         .replace("exit status: ", "exit ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_helper_is_told_what_a_library_must_hold() {
+        let path = PathBuf::from("/a folder/libcompflow_x.so");
+        let asked = [Content::Any, Content::Found("0a".to_owned()), Content::Required("0b".to_owned())]
+            .map(|content| Asked { path: path.clone(), content });
+        let args: Vec<OsString> = asked.iter().flat_map(Asked::args).collect();
+        assert_eq!(Asked::of_args(&args), asked);
+    }
+
+    /// Whoever opens another file than the one that was judged runs what nobody has judged.
+    #[test]
+    fn what_has_another_content_by_now_is_not_opened() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let answer = |content| answered(&Asked { path: file.path().to_owned(), content }).answer.unwrap_err();
+        for other in [Content::Found("0a".to_owned()), Content::Required("0a".to_owned())] {
+            assert_eq!(answer(other), CHANGED);
+        }
+        let own = blake3::hash(b"").to_hex().to_string();
+        assert!(answer(Content::Found(own.clone())).starts_with("cannot be loaded: "));
+        let required = answer(Content::Required(own));
+        assert!(required.starts_with("cannot be loaded: ") && required.ends_with(library::ALONE), "{required}");
+    }
 }

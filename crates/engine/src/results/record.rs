@@ -63,6 +63,9 @@ pub struct RunRecord {
     pub data: BTreeMap<String, DataRecord>,
     /// BLAKE3 of every other file that results depend on.
     pub inputs: BTreeMap<String, String>,
+    /// BLAKE3 of every file that went along in the results folder, by its name there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_inputs: BTreeMap<String, String>,
     /// Every library that was loaded.
     pub libraries: Vec<LibraryRecord>,
     /// Seconds since 1970.
@@ -193,6 +196,7 @@ impl RunRecord {
                 })
                 .collect(),
             inputs: BTreeMap::new(),
+            kept_inputs: BTreeMap::new(),
             libraries: libraries.collect(),
             started: now(),
             finished: None,

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::run::budget::Budget;
 use crate::run::cache::Cache;
 use crate::run::execute::{Computed, Shared, compute_all};
-use crate::run::folder::{ResultsFolder, unwritable};
+use crate::run::folder::{ResultsFolder, kept_inputs, unwritable};
 use crate::run::generation::{Generation, RECORD, place};
 use crate::run::isolate::{Isolation, Workers};
 use crate::run::memory::Sampler;
@@ -97,6 +97,7 @@ impl Plan {
             workers,
         }));
         record.finish(self, &rows, &chosen, interrupted);
+        record.kept_inputs = kept_inputs(out);
         let summary = summarize(self, &rows);
         if !interrupted {
             advise(self, &rows, &chosen, &summary, observer.as_ref());

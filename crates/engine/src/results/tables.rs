@@ -81,7 +81,11 @@ pub(super) fn write(
             let (sender, receiver) = sync_channel(0);
             senders.push(sender);
             let writer = Builder::new().spawn_scoped(scope, move || fill(name, &making, &receiver));
-            writers.push((name, writer.map_err(|error| unwritable(folder, &format!("{name}.parquet"), &error))?));
+            let no_thread = |error: std::io::Error| {
+                let text = format!("no thread can be started: {}; see `ulimit -u`", plain(&error));
+                unwritable(folder, &format!("{name}.parquet"), &std::io::Error::other(text))
+            };
+            writers.push((name, writer.map_err(no_thread)?));
         }
         let read = hand_out(plan, cache, rows, senders);
         for (name, writer) in writers {

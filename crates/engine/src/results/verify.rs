@@ -7,10 +7,10 @@ use compflow_api::Level;
 use super::record::RunRecord;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{display, plain, read_file, sealed};
+use crate::files::{display, hash_file, plain, read_file, sealed};
 use crate::observer::Observer;
 use crate::run::cache::Cache;
-use crate::run::folder::PARTS;
+use crate::run::folder::{INPUTS, PARTS};
 use crate::run::generation::{RECORD, belongs, place};
 
 /// What a look at every file of a results folder has shown.
@@ -24,6 +24,8 @@ pub struct Verified {
     pub foreign: usize,
     /// How many files are whole in which parts tell of themselves.
     pub parts: usize,
+    /// How many files are whole that went along, as examples that were in memory.
+    pub inputs: usize,
     /// What is not: the file, and what is wrong with it.
     pub damaged: Vec<(PathBuf, String)>,
 }
@@ -53,7 +55,18 @@ pub fn verify(folder: &Path, cancel: &Cancel) -> Result<Verified> {
         // Parts leave cells, and the run that makes tables of them is still to come.
         Err(_) if !has_tables(folder) => {}
         Err(error) => found.damaged.push((folder.join(RECORD), error.to_string())),
-        Ok((_, tables)) => {
+        Ok((record, tables)) => {
+            for (name, expected) in &record.kept_inputs {
+                let path = folder.join(INPUTS).join(name);
+                match hash_file(&path, cancel) {
+                    Ok(hash) if hash == *expected => found.inputs += 1,
+                    _ if cancel.requested() => return Err(Error::Interrupted),
+                    _ => {
+                        let text = format!("{} is not what it was when the run ended", path.display());
+                        found.damaged.push((path, text));
+                    }
+                }
+            }
             for name in tables.hashes.keys() {
                 match tables.open(name) {
                     Ok(_) => found.tables += 1,

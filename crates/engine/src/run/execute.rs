@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::budget::{Budget, Place, Room};
@@ -17,6 +18,7 @@ use super::recall::{note_failure, recall};
 use super::row::Row;
 use super::selection;
 use super::tuning::{announce, settle, unsettled};
+use crate::cancel::Cancel;
 use crate::observer::{Counted, Progress};
 use crate::plan::Plan;
 use crate::plan::cell::{Cell, Chosen, assume_first, test_cells, tuning_cells};
@@ -25,6 +27,9 @@ use crate::plugin::library;
 
 /// How long cells may take to notice that the end was requested before the run ends without them.
 pub(super) const GRACE: Duration = Duration::from_millis(700);
+
+/// What is said of a cell where not a component has panicked.
+const PANICKED: &str = "compflow itself panicked; please report this";
 
 /// What the threads of a run share; one that is left behind may use it to the end of the process.
 #[derive(Debug)]
@@ -166,10 +171,12 @@ pub(super) fn attempt(shared: &Shared, cell: Cell, room: &dyn Room) -> Row {
     drop(ManuallyDrop::into_inner(calling));
     // What a component has printed and the C library still holds would be lost with the process.
     library::flush_stdout();
-    row.unwrap_or_else(|_| Row {
-        error: Some("compflow itself panicked; please report this".to_owned()),
-        ..Row::unfinished(cell)
-    })
+    row.unwrap_or_else(|_| panicked(cell))
+}
+
+/// The row of a cell that we are to blame for.
+fn panicked(cell: Cell) -> Row {
+    Row { error: Some(PANICKED.to_owned()), ..Row::unfinished(cell) }
 }
 
 /// Runs cells on as many threads as the plan has jobs. Ends soon after the end was requested, even if a component does not
@@ -208,16 +215,74 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
         }
     }
     drop(sender);
+    gather(&receiver, &cells, cancel, watch, |cell| {
+        let mut row = panicked(cell);
+        let Shared { plan, cache, factory, .. } = &**shared;
+        factory.observer.error(&cell.about(plan), PANICKED);
+        note_failure(plan, cache, cell, &mut row);
+        row
+    });
+}
+
+/// Hands on what becomes of cells, until all threads have ended, or soon after the end was requested. A cell of which nothing is
+/// heard although nobody wanted the end was lost with its thread: it is `lost`, and must not be missing without a word.
+fn gather(
+    receiver: &Receiver<(usize, Row)>,
+    cells: &[Cell],
+    cancel: &Cancel,
+    watch: &mut dyn Watch,
+    lost: impl Fn(Cell) -> Row,
+) {
+    let mut heard = vec![false; cells.len()];
     let mut deadline = None;
     loop {
         match receiver.recv_timeout(Duration::from_millis(50)) {
-            Ok((at, row)) => watch.ended(at, row),
-            Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Ok((at, row)) => {
+                heard[at] = true;
+                watch.ended(at, row);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {}
         }
         watch.passing();
         if cancel.requested() && Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + GRACE) {
             break;
+        }
+    }
+    if !cancel.requested() {
+        let unheard = (0..cells.len()).filter(|at| !heard[*at]);
+        unheard.for_each(|at| watch.ended(at, lost(cells[at])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Remembers why cells failed.
+    struct Heard(Vec<Option<String>>);
+
+    impl Watch for Heard {
+        fn ended(&mut self, at: usize, row: Row) {
+            self.0[at] = row.error;
+        }
+    }
+
+    #[test]
+    fn cells_whose_thread_is_gone_have_failed_unless_the_end_was_requested() {
+        let cells =
+            [0, 1, 2].map(|trial| Cell { data: 0, trial, clusterer: 0, variant: 0, option: 0, settled: false });
+        for requested in [false, true] {
+            let (sender, receiver) = mpsc::channel();
+            sender.send((1, Row::unfinished(cells[1]))).unwrap();
+            drop(sender);
+            let (cancel, mut heard) = (Cancel::new(), Heard(vec![None; 3]));
+            if requested {
+                cancel.request();
+            }
+            gather(&receiver, &cells, &cancel, &mut heard, panicked);
+            let lost = Some(PANICKED.to_owned()).filter(|_| !requested);
+            assert_eq!(heard.0, [lost.clone(), None, lost]);
         }
     }
 }

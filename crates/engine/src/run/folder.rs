@@ -1,18 +1,23 @@
 //! The folder that results go to.
 
+use std::collections::BTreeMap;
 use std::fs::{DirEntry, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use super::generation::{RECORD, is_passing, place, read_record, require_places, sweep};
 use super::manifest::name_in;
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{display, open_file, plain, sealed};
+use crate::files::{display, hash_file, open_file, plain, sealed};
 
 /// The file that whoever writes tables locks.
 const LOCK: &str = ".lock";
+/// How long somebody may hold the lock who only looks whether it is held.
+const GLANCE: Duration = Duration::from_millis(100);
 /// The folder inside, with finished cells.
 pub(super) const CELLS: &str = "cells";
 /// The folder inside, with data that was in memory.
@@ -45,7 +50,13 @@ impl ResultsFolder {
     pub(crate) fn open(folder: &Path, pipeline: &str) -> Result<Self> {
         make(folder, pipeline)?;
         let lock = open_lock(folder).map_err(|error| unwritable(folder, &error))?;
-        match lock.try_lock() {
+        let deadline = Instant::now() + GLANCE;
+        let mut locked = lock.try_lock();
+        while matches!(locked, Err(TryLockError::WouldBlock)) && Instant::now() < deadline {
+            std::thread::sleep(GLANCE / 20);
+            locked = lock.try_lock();
+        }
+        match locked {
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::request(format!("{} is in use by another run of compflow", display(folder))));
             }
@@ -56,6 +67,16 @@ impl ResultsFolder {
         sweep(folder);
         Ok(Self { _lock: lock })
     }
+}
+
+/// The hashes of files that went along, by name; those that cannot be read are left out.
+pub(crate) fn kept_inputs(folder: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(folder.join(INPUTS)).into_iter().flatten().flatten();
+    let hashed = |entry: DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((name, hash_file(&entry.path(), &Cancel::new()).ok()?))
+    };
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).filter_map(hashed).collect()
 }
 
 /// Whether a run is at work in a folder.
@@ -147,4 +168,27 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
 /// Why nothing can be written to a folder.
 pub(crate) fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
     Error::run(format!("cannot write to {}: {}", display(folder), plain(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `compflow runs` looks into folders in which runs begin at that moment.
+    #[test]
+    fn somebody_who_only_looks_keeps_no_run_from_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = open_lock(folder.path()).unwrap();
+        lock.lock_shared().unwrap();
+        let looking = std::thread::spawn(move || {
+            std::thread::sleep(GLANCE / 4);
+            drop(lock);
+        });
+        let run = ResultsFolder::open(folder.path(), "p").unwrap();
+        looking.join().unwrap();
+        let error = ResultsFolder::open(folder.path(), "p").unwrap_err().to_string();
+        assert!(error.ends_with("is in use by another run of compflow"), "{error}");
+        drop(run);
+        assert!(ResultsFolder::open(folder.path(), "p").is_ok());
+    }
 }

@@ -48,7 +48,8 @@ impl Told {
             })?;
         }
         known.as_ref().map_or(Ok(()), SeedRows::require_plain)?;
-        let seeds = known.and_then(SeedRows::number).map(|known| known.of_all(layout.rows as usize));
+        let known = known.map(|known| known.number(|_| Ok(()))).transpose()?.flatten();
+        let seeds = known.map(|known| known.of_all(layout.rows as usize));
         Ok(Self { weights, seeds })
     }
 }
@@ -60,7 +61,7 @@ impl Told {
 pub(super) fn known_of(column: &ArrayRef, first_row: usize, names: &[String]) -> Result<Sets> {
     let mut rows = SeedRows::default();
     rows.append(column, first_row, 0)?;
-    let Some(known) = rows.number() else { return Ok((0..column.len()).map(|_| &[][..]).collect()) };
+    let Some(known) = rows.number(|_| Ok(()))? else { return Ok((0..column.len()).map(|_| &[][..]).collect()) };
     let sets = known.of_all(column.len()).renumbered(names);
     sets.ok_or_else(|| Error::data("seeds have names that were not there when they were numbered"))
 }

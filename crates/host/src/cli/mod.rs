@@ -137,8 +137,8 @@ pub(crate) enum Command {
     /// Say what libraries offer, for the process that has started this.
     #[command(hide = true)]
     Describe {
-        /// The library files.
-        libraries: Vec<PathBuf>,
+        /// What each must hold, and its file.
+        libraries: Vec<std::ffi::OsString>,
     },
     /// Make components, for the process that has started this.
     #[command(hide = true)]

@@ -1,8 +1,9 @@
 //! `compflow demo`: a bundled example, from nothing to an open report.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use compflow_engine::files::plain;
+use compflow_engine::files::{plain, read_file, write_file};
 
 use super::{print, report, run};
 use crate::cli::{DemoArgs, DemoName, PipelineArgs, RunArgs};
@@ -88,11 +89,14 @@ fn write(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
     let unwritable =
         |path: &Path, error: &std::io::Error| Failure::run(format!("{}: {}", path.display(), plain(error)));
     std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let mut missing = Vec::new();
     for (name, content) in files {
         let path = folder.join(name);
-        if path.exists() {
-            let same = std::fs::read(&path).is_ok_and(|found| found == *content);
-            if !same {
+        match path.symlink_metadata() {
+            Err(_) => missing.push((path, content)),
+            // Nobody waits for what comes out of a pipe that is called like one of them.
+            Ok(_) if read_file(&path, content.len() as u64).is_ok_and(|found| found == *content) => {}
+            Ok(_) => {
                 return Err(Failure::request(format!(
                     "{} is there and is not the demo's own; choose another folder with --out, or run it with \
                      compflow run",
@@ -101,11 +105,10 @@ fn write(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
             }
         }
     }
-    for (name, content) in files {
-        let path = folder.join(name);
-        std::fs::write(&path, content).map_err(|error| unwritable(&path, &error))?;
-    }
-    Ok(())
+    let written = |(path, content): &(PathBuf, &&[u8])| {
+        write_file(path, |file| file.write_all(content)).map_err(|error| unwritable(path, &error))
+    };
+    missing.iter().try_for_each(written)
 }
 
 /// What to look at, and how to go on.
@@ -161,5 +164,19 @@ mod tests {
         assert!(error.contains("b.toml is there and is not the demo's own"), "{error}");
         assert_eq!(std::fs::read(folder.path().join("b.toml")).unwrap(), b"mine");
         assert!(!folder.path().join("a.toml").exists(), "nothing was written");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn pipes_and_links_in_the_way_are_neither_read_nor_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, link, elsewhere) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("c"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+        for name in ["a", "b"] {
+            let error = write(folder.path(), &[(name, b"mine")]).unwrap_err().to_string();
+            assert!(error.contains(&format!("/{name} is there and is not the demo's own")), "{error}");
+        }
+        assert!(!elsewhere.exists());
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{plugins, print, print_json};
 use crate::failure::Failure;
 use crate::output::{Grid, table};
+use crate::terminal::clean::one_line;
 #[cfg(unix)]
 use crate::terminal::crash;
 
@@ -113,7 +114,7 @@ fn to_json(path: &str, component: &ForeignComponent) -> Value {
 }
 
 fn describe(path: &str, component: &ForeignComponent) -> String {
-    let mut text = format!("{} `{}`: {}\n", component.kind, component.name, component.summary);
+    let mut text = format!("{} `{}`: {}\n", component.kind, component.name, one_line(component.summary));
     if !component.documentation.is_empty() {
         text += &format!("\n{}\n", component.documentation);
     }

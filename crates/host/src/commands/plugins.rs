@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use compflow_engine::Registry;
 use compflow_engine::pipeline::Pins;
-use compflow_engine::plugin::{Answer, Known, Scan, State, answered, trust};
+use compflow_engine::plugin::{Answer, Asked, Content, Known, Scan, State, answered, trust};
 use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::failure::Failure;
+use crate::terminal::clean::one_line;
 use crate::terminal::to_stderr;
 
 /// Runs the command.
@@ -35,9 +36,10 @@ pub(crate) fn scanned(folders: &[PathBuf], pins: &Pins) -> Registry {
 
 /// What a library offers, found out in a process of its own.
 pub(crate) fn look_into(file: &Path) -> Answer {
+    let asked = Asked { path: file.to_owned(), content: Content::Any };
     match scan() {
-        Some(scan) => scan.look_into(&[file]).pop().unwrap_or_else(|| Err("cannot be looked into".to_owned())),
-        None => answered(file).answer,
+        Some(scan) => scan.look_into(&[asked]).pop().unwrap_or_else(|| Err("cannot be looked into".to_owned())),
+        None => answered(&asked).answer,
     }
 }
 
@@ -130,21 +132,24 @@ fn list(registry: &Registry, as_json: bool) -> String {
     }
     let mut text = String::new();
     for file in registry.libraries.iter() {
-        let path = file.path.display();
+        // None of these texts may pass for a line of the list.
+        let path = one_line(&file.path.to_string_lossy());
         match &file.state {
-            State::Refused(reason) => text += &format!("{path}\n  refused: {reason}\n"),
-            State::Shadowed(by) => text += &format!("{path}\n  not used: {} comes first\n", by.display()),
+            State::Refused(reason) => text += &format!("{path}\n  refused: {}\n", one_line(reason)),
+            State::Shadowed(by) => {
+                text += &format!("{path}\n  not used: {} comes first\n", one_line(&by.to_string_lossy()));
+            }
             State::Known(Known { description: library, .. }) => {
-                text += &format!("{path}\n  {} {}\n", library.name, library.version);
+                text += &format!("{path}\n  {} {}\n", one_line(&library.name), one_line(&library.version));
                 for component in &library.components {
                     text += &format!(
                         "  {:9} {:12} {}\n",
                         component.kind.to_string(),
                         component.name,
-                        component.summary
+                        one_line(&component.summary)
                     );
                 }
-                text.extend(library.refused.iter().map(|reason| format!("  refused: {reason}\n")));
+                text.extend(library.refused.iter().map(|reason| format!("  refused: {}\n", one_line(reason))));
             }
         }
     }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compflow_engine::Results;
-use compflow_engine::files::{plain, write_whole};
+use compflow_engine::files::{plain, write_file, write_whole};
 
 use super::print;
 use crate::cli::{Layout, Pages, ReportArgs};
 use crate::failure::Failure;
 use crate::report::reference::Reference;
 use crate::report::{ReportData, markdown, page, pairs};
-use crate::terminal::clean::clean;
+use crate::terminal::clean::{clean, one_line};
 use crate::terminal::stdout::real;
 
 /// Runs the command: prints where the report is, or the report itself.
@@ -55,9 +55,19 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
             (markdown(&runs, reference.as_ref(), args), None)
         }
     };
-    let Some(path) = args.out.clone().or(default) else { return print(&text) };
-    write(&path, &text)?;
-    print(&format!("{}\n", path.display()))?;
+    let path = match (&args.out, default) {
+        (None, None) => return print(&text),
+        (Some(path), _) => {
+            write_whole(&real(path), false, |file| file.write_all(clean(&text).as_bytes()))
+                .map_err(|error| unwritable(path, &error))?;
+            path.clone()
+        }
+        (None, Some(path)) => {
+            write(&path, &text)?;
+            path
+        }
+    };
+    print(&format!("{}\n", one_line(&path.to_string_lossy())))?;
     if args.open { open(&path) } else { Ok(0) }
 }
 
@@ -119,9 +129,9 @@ fn tests_of(folder: &Path, run: &str) -> PathBuf {
     folder.join(format!("{run}.csv"))
 }
 
+/// Writes a file that nobody but us has named.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_whole(&real(path), false, |file| file.write_all(clean(text).as_bytes()))
-        .map_err(|error| unwritable(path, &error))
+    write_file(path, |file| file.write_all(clean(text).as_bytes())).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {

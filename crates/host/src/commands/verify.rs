@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::failure::Failure;
+use crate::terminal::clean::one_line;
 use crate::terminal::{interrupt, to_stderr};
 
 /// Runs the command: 1 if anything is damaged.
@@ -17,13 +18,13 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
     let cancel = interrupt::listen()?;
     let (mut code, mut all) = (0, Vec::new());
     for folder in folders {
-        let Verified { tables, cells, foreign, parts, damaged } = verify(folder, &cancel)?;
+        let Verified { tables, cells, foreign, parts, inputs, damaged } = verify(folder, &cancel)?;
         code = code.max(i32::from(!damaged.is_empty()));
         if json {
             let damaged: Vec<_> =
                 damaged.iter().map(|(path, text)| json!({ "file": path, "problem": text })).collect();
             all.push(json!({
-                "folder": folder, "tables": tables, "cells": cells, "other_versions": foreign, "parts": parts,
+                "folder": folder, "tables": tables, "cells": cells, "other_versions": foreign, "parts": parts, "inputs": inputs,
                 "damaged": damaged,
             }));
             continue;
@@ -34,14 +35,17 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
             1 => "1 file is damaged".to_owned(),
             several => format!("{several} files are damaged"),
         };
-        let parts = if parts > 0 { format!(", {parts} files of parts") } else { String::new() };
+        let several = |count: usize, of: &str| if count > 0 { format!(", {count} {of}") } else { String::new() };
+        let (parts, inputs) = (several(parts, "files of parts"), several(inputs, "files of examples"));
         let others = match foreign {
             0 => "",
             1 => "; 1 more is of another version, which this one does not use",
             _ => "; more are of other versions, which this one does not use",
         };
-        let line =
-            format!("{}: {tables} tables and {cells} kept files{parts}: {verdict}{others}\n", folder.display());
+        let line = format!(
+            "{}: {tables} tables and {cells} kept files{parts}{inputs}: {verdict}{others}\n",
+            one_line(&folder.to_string_lossy())
+        );
         code = code.max(print(&line)?);
     }
     if json {

@@ -21,7 +21,8 @@ use crate::failure::Failure;
 /// If the request was wrong.
 pub(crate) fn work(plugins: &[PathBuf], args: &TestPluginArgs, file: &Path, number: usize) -> Result<(), Failure> {
     let opened = File::open(file).map_err(|error| Failure::run(plain(&error)))?;
-    let siblings = library::open(file, opened).map_err(|reason| Failure::run(reason.to_string()))?.components;
+    let siblings =
+        library::open(file, opened, false).map_err(|reason| Failure::run(reason.to_string()))?.components;
     let component = *siblings.get(number).ok_or_else(|| Failure::request("there is no such component"))?;
     let registry = plugins::registry(plugins)?;
     let schema: Value = serde_json::from_str(component.schema).unwrap_or_default();

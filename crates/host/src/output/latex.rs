@@ -17,7 +17,7 @@ pub(super) fn render(grid: &Grid) -> String {
                 None => escape(text.trim_end()),
             })
             .collect();
-        texts.join(" & ") + " \\\\\n"
+        begins_row(texts.join(" & ")) + " \\\\\n"
     };
     let mut text = if grid.title.is_empty() { String::new() } else { format!("% {}\n", grid.title) };
     text += &format!("\\begin{{tabular}}{{l{}}}\n\\hline\n", "r".repeat(grid.header.len() - 1));
@@ -41,6 +41,11 @@ pub(crate) fn metric_name(metric: &str) -> String {
         "cri" | "ari" | "nmi" | "ami" | "der" | "jer" => metric.to_ascii_uppercase(),
         _ => metric.to_owned(),
     }
+}
+
+/// A row, whose text is escaped: the end of the row before it, or a rule, would take a star or a bracket for its own.
+pub(super) fn begins_row(row: String) -> String {
+    if row.starts_with(['*', '[']) { format!("{{}}{row}") } else { row }
 }
 
 /// Text that LaTeX sets as it stands.
@@ -68,6 +73,16 @@ mod tests {
         let header = ["clusterer", "cri", "ari"].map(str::to_owned).to_vec();
         let text = render(&Grid { title: String::new(), header, rows, numbers: true });
         assert!(text.contains("B\\_b & \\textbf{75.0 (1.0)} & 20.0 (1.0) \\\\"), "{text}");
+    }
+
+    #[test]
+    fn a_row_that_begins_with_what_the_one_before_it_would_take_is_kept_from_it() {
+        for (name, expected) in [("[k=3] KM", "\n{}[k=3] KM &"), ("*KM", "\n{}*KM &"), ("KM [a]", "\nKM [a] &")] {
+            let rows = vec![vec![name.to_owned(), "1".to_owned()]];
+            let header = ["clusterer", "cri"].map(str::to_owned).to_vec();
+            let text = render(&Grid { title: String::new(), header, rows, numbers: true });
+            assert!(text.contains(expected), "{text}");
+        }
     }
 
     #[test]

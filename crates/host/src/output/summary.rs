@@ -5,7 +5,7 @@ use std::fmt::Write;
 use compflow_api::Unit;
 use compflow_engine::results::{Summary, distinct, lead, score_text};
 
-use super::latex::{SIGNIFICANT, escape, metric_name};
+use super::latex::{SIGNIFICANT, begins_row, escape, metric_name};
 use super::{Grid, Output, Records, Value};
 
 /// Means over trials: methods are rows, metrics are columns.
@@ -152,7 +152,7 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
     }
     text += " \\\\\n\\midrule\n";
     for clusterer in &clusterers {
-        text += &escape(clusterer);
+        text += &begins_row(escape(clusterer));
         for (data, metrics) in &groups {
             for metric in metrics {
                 let entry = entries

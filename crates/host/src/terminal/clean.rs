@@ -17,6 +17,22 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if harmful(c) || c.is_control() { picture(c) } else { c }).collect()
 }
 
+/// Likewise, as a message: its further lines are indented, so that none of them passes for a message of its own.
+pub(crate) fn message(text: &str) -> Cow<'_, str> {
+    let text = clean(text);
+    if !text.contains('\n') {
+        return text;
+    }
+    let mut lines = text.split('\n');
+    let mut message = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        let is_plain = !line.is_empty() && !line.starts_with([' ', '\t']);
+        message += if is_plain { "\n  " } else { "\n" };
+        message += line;
+    }
+    Cow::Owned(message)
+}
+
 /// JSON without such characters: inside its strings, where alone they can be, they have numbers.
 pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
     if !json.contains(harmful) {
@@ -64,6 +80,8 @@ mod tests {
         assert_eq!(clean("a\u{200b}b\u{feff}c\u{ad}d\u{2060}"), "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}");
         assert!(matches!(clean("می\u{200c}خواهم 👩\u{200d}🔬"), Cow::Borrowed(_)));
         assert!(matches!(clean("plain: ü, 中\n\ttext"), Cow::Borrowed(_)));
+        assert_eq!(message("x\nerror: forged\n  = help: y\n"), "x\n  error: forged\n  = help: y\n");
+        assert!(matches!(message("plain"), Cow::Borrowed(_)));
         assert_eq!(one_line("a\nb\tc\u{2028}d"), "a␊b␉c\u{fffd}d");
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize,
 
 use compflow_engine::plugin::library;
 
-use super::clean::clean;
+use super::clean::one_line;
 
 /// How many calls are written down at the same time, and how much of each.
 const CALLS: usize = 128;
@@ -62,7 +62,7 @@ fn refuse() {
 /// Writes down that a component is called, until what is returned is dropped.
 pub(crate) fn calling(during: &str, component: &str) -> Box<dyn Send> {
     let text = format!("{component}, during {during}");
-    let text = clean(&text);
+    let text = one_line(&text);
     let thread = thread();
     let is_free =
         |call: &&Call| call.thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok();

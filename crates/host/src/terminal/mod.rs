@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use compflow_engine::{Counted, Level, Observer, Progress};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use self::clean::clean;
+use self::clean::{message, one_line};
 use self::lines::Lines;
 use crate::output::duration;
 
 /// Writes a line to stderr. Whether anybody reads it there must not decide what becomes of a run.
 pub(crate) fn to_stderr(line: &str) {
-    as_is_to_stderr(&clean(line));
+    as_is_to_stderr(&message(line));
 }
 
 /// Likewise, with the colours or marks that are in it.
@@ -109,8 +109,7 @@ impl Terminal {
         let style = style.with_key("left", move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
             let _ = text.write_str(&left.text());
         });
-        let bar =
-            self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(clean(what).into_owned()));
+        let bar = self.bars.add(ProgressBar::new(total as u64).with_style(style).with_message(one_line(what)));
         bar.enable_steady_tick(Duration::from_millis(200));
         Box::new(Bar { bar, until })
     }
@@ -130,7 +129,7 @@ impl Observer for Terminal {
             Level::Info => "info",
             Level::Warn => "warning",
         };
-        let about = if about.is_empty() { String::new() } else { format!("{about}: ") };
+        let about = if about.is_empty() { String::new() } else { format!("{}: ", one_line(about)) };
         self.say(&format!("{word}: {about}{text}"));
     }
 
@@ -139,15 +138,15 @@ impl Observer for Terminal {
         if !is_new(&self.errors, about, text) {
             return;
         }
-        self.bars.suspend(|| to_stderr(&format!("error: {about}: {text}")));
+        self.bars.suspend(|| to_stderr(&format!("error: {}: {text}", one_line(about))));
     }
 
     fn tuned(&self, clusterer: &str, choice: &str) {
-        self.say(&format!("tuned {clusterer}:{choice}"));
+        self.say(&format!("tuned {}:{}", one_line(clusterer), one_line(choice)));
     }
 
     fn selected(&self, data: &str, clusterer: &str, choices: &str) {
-        self.say(&format!("selected {clusterer} on {data}: {choices}"));
+        self.say(&format!("selected {} on {}: {}", one_line(clusterer), one_line(data), one_line(choices)));
     }
 
     /// A bar.

@@ -7,7 +7,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use compflow_engine::pipeline::{Problem, Source};
 
-use super::clean::clean;
+use super::clean::{message, one_line};
 
 /// Renders all problems in their order, with colours if stderr is a terminal.
 pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
@@ -18,14 +18,14 @@ pub(crate) fn render(problems: &[Problem], sources: &[Source]) -> String {
     };
     let mut rendered = Vec::new();
     for problem in problems {
-        let (text, help) = (clean(&problem.text), problem.help.as_deref().map(clean));
+        let (text, help) = (message(&problem.text), problem.help.as_deref().map(message));
         let title = Level::ERROR.primary_title(&*text).id(problem.cause.code());
         let mut group = match &problem.origin {
             None => title.elements(Vec::<annotate_snippets::Message<'_>>::new()),
             Some(origin) => {
                 let source = &sources[origin.source];
                 let place = AnnotationKind::Primary.span(first_line(&source.text, &origin.span));
-                title.element(Snippet::source(&source.text).path(clean(&source.name)).annotation(place))
+                title.element(Snippet::source(&source.text).path(one_line(&source.name)).annotation(place))
             }
         };
         if let Some(help) = &help {

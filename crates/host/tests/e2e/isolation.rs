@@ -100,6 +100,20 @@ fn a_component_that_closes_or_spoils_what_is_open_costs_its_own_cell() {
     }
 }
 
+/// A worker that dies of what an earlier cell has left there costs neither that cell nor the one that it dies in.
+#[test]
+fn a_thread_that_ends_the_process_later_costs_no_other_cell_and_is_told_of() {
+    let folder = with_wrong("late");
+    let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    let slow = "use = \"wrong\"\nparams = { mode = \"slow\" }";
+    folder.write("p.toml", &text.replace("use = \"kmeans\"\nparams = { k = 6, restarts = 3 }", slow));
+    let (_, stderr) = finished(folder.compflow(&RUN).output().unwrap(), 0);
+    assert!(cells(&folder).iter().all(|(_, error)| error.is_empty()), "{:?}", cells(&folder));
+    let warned = "KM: clusterer `wrong` of /";
+    assert!(stderr.contains(warned) && stderr.contains("libcompflow_wrong.so crashed: SIGABRT"), "{stderr}");
+    assert!(stderr.contains("that an earlier cell has left behind, such as a thread, of "), "{stderr}");
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_component_has_started_ends_with_its_worker_even_in_a_session_of_its_own() {
@@ -142,6 +156,27 @@ fn a_cell_beyond_the_timeout_has_failed_and_the_others_go_on() {
     only_bad_failed(&folder, ".so took longer than the timeout, 1.2 s");
     let (_, stderr) = run(&folder, &["--set", "isolate=false"], 2);
     assert!(stderr.contains("`timeout` cannot be kept with `isolate = false`"), "{stderr}");
+}
+
+/// No time lies as far ahead as some timeouts that can be written.
+#[test]
+fn a_timeout_beyond_all_time_is_none() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    folder.write("q.toml", &format!("timeout = 1e19\n{SMALL}"));
+    for args in
+        [&["p.toml", "--timeout", "1e19"][..], &["q.toml"], &["p.toml", "--timeout", "9.3e18", "--part", "1/1"]]
+    {
+        let out = folder.path("out");
+        let _ = std::fs::remove_dir_all(&out);
+        folder.run(&[&["run", "--out", "out"], args].concat(), 0);
+        let kept = std::fs::read_dir(out.join("cells")).unwrap().map(|entry| entry.unwrap().path());
+        assert_eq!(
+            kept.filter(|path| path.extension().is_some_and(|ending| ending == "cell")).count(),
+            3,
+            "{args:?}"
+        );
+    }
 }
 
 /// A pipeline that tunes, selects and composes, on two data sets.

@@ -464,3 +464,16 @@ fn the_papers_numbers_are_readable() {
     assert!(text.contains("Beside it: Table 3, OmniGlot."), "{text}");
     assert!(text.contains("The paper has no numbers for KM."), "{text}");
 }
+
+/// Nobody has asked for what has the name of the page: a pipe there would let everybody wait.
+#[test]
+#[cfg(unix)]
+fn a_pipe_that_is_called_like_the_page_is_refused() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let pipe = folder.path("out/report.html");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let (_, stderr) = folder.run(&["report", "out"], 1);
+    assert!(stderr.contains("out/report.html cannot be written: "), "{stderr}");
+}

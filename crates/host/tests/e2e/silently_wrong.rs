@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use crate::common::{Folder, SMALL, library_name, repository, texts};
 
 /// Compiles the library of `wrong.c` to where `--plugins wrong` finds it, as `libcompflow_NAME`.
-fn add_library(folder: &Folder, name: &str, source: &Path) {
+pub(crate) fn add_library(folder: &Folder, name: &str, source: &Path, with: &[&str]) {
     std::fs::create_dir_all(folder.path("wrong")).unwrap();
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let output = Command::new(compiler)
@@ -20,13 +20,15 @@ fn add_library(folder: &Folder, name: &str, source: &Path) {
         .arg("-o")
         .arg(folder.path("wrong").join(library_name(name)))
         .arg("-lm")
+        .args(with)
+        .current_dir(folder.path("wrong"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 pub(crate) fn add_wrong(folder: &Folder) {
-    add_library(folder, "wrong", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"));
+    add_library(folder, "wrong", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"), &[]);
 }
 
 /// The small pipeline with a clusterer before the one that does nothing wrong.
@@ -323,6 +325,7 @@ fn escape_sequences_do_not_reach_the_terminal() {
     let (renamed, _) = folder.run(&["run", "p.toml", "--out", "other"], 0);
     for text in [stdout, stderr, listed, renamed] {
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+        assert!(!text.contains("\nerror: forged"), "no line passes for one of ours: {text}");
     }
 }
 
@@ -350,7 +353,7 @@ fn a_library_is_known_by_what_it_was_before_it_was_opened() {
 fn a_library_that_hides_another_is_named_and_a_qualified_name_chooses() {
     let folder = with_clusterer("fine");
     // Of the same name as ours, with other content.
-    add_library(&folder, "metrics", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"));
+    add_library(&folder, "metrics", &repository().join("crates/host/tests/e2e/silently_wrong/wrong.c"), &[]);
     let (_, stderr) = run(&folder, &["--only", "KM"], 2);
     assert!(stderr.contains("is not used: ") && stderr.contains("has the same name and comes first"), "{stderr}");
     std::fs::remove_file(folder.path("wrong").join(library_name("metrics"))).unwrap();

@@ -115,6 +115,14 @@ fn a_pinned_library_must_have_that_content() {
     folder.write("typo.toml", &with("baseline = \"blake3:1234\""));
     let (_, stderr) = folder.run(&["check", "typo.toml"], 2);
     assert!(stderr.contains("`baseline` must be required as \"blake3:\" and 64 hexadecimal digits"), "{stderr}");
+    // What nobody can have is not had by that library either: its code does not run while the pipeline is wrong.
+    for malformed in [format!("\"{}\"", pin(&file).to_uppercase()), "\"\"".to_owned(), "5".to_owned()] {
+        folder.write("malformed.toml", &with(&format!("baselines = {malformed}")));
+        let (_, stderr) = folder.run(&["check", "malformed.toml"], 2);
+        assert!(stderr.contains("`baselines` must be "), "{stderr}");
+        assert!(stderr.contains("there is no clusterer named `kmeans`"), "{stderr}");
+        assert!(!stderr.contains("library `baselines` is "), "{stderr}");
+    }
     folder.write("missing.toml", &with(&format!("baseline = \"{wrong}\"")));
     let (_, stderr) = folder.run(&["check", "missing.toml"], 2);
     assert!(stderr.contains("there is no library `baseline`"), "{stderr}");
@@ -136,6 +144,26 @@ fn a_run_writes_down_the_content_of_every_library() {
     }
 }
 
+/// One that needs libraries beside it can only be opened by its name, under which another may lie by then.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pinned_library_is_loaded_by_itself_or_not_at_all() {
+    let folder = Folder::new();
+    let helper = folder.write("helper.c", "int help(void) { return 0; }\n");
+    crate::silently_wrong::add_library(&folder, "helper", &helper, &[]);
+    let beside = ["-Wl,--no-as-needed", "-L.", "-lcompflow_helper", "-Wl,-rpath,$ORIGIN"];
+    let wrong = crate::common::repository().join("crates/host/tests/e2e/silently_wrong/wrong.c");
+    crate::silently_wrong::add_library(&folder, "wrong", &wrong, &beside);
+    let text = SMALL.replace("use = \"kmeans\"\nparams = { k = 6, restarts = 3 }", "use = \"wrong\"");
+    folder.write("free.toml", &text);
+    let args = |pipeline| ["--plugins", "wrong", "check", pipeline];
+    folder.run(&args("free.toml"), 0);
+    let file = folder.path("wrong").join(library_name("wrong"));
+    folder.write("pinned.toml", &format!("{text}\n[plugins]\nrequire = {{ wrong = \"{}\" }}\n", pin(&file)));
+    let (_, stderr) = folder.run(&args("pinned.toml"), 2);
+    assert!(stderr.contains("loaded alone, and not with libraries that lie beside it"), "{stderr}");
+}
+
 /// Between hashing and opening, the name may come to lead to another file.
 #[test]
 #[cfg(target_os = "linux")]
@@ -147,6 +175,6 @@ fn what_was_hashed_is_what_is_opened() {
     let other = folder.path("other.so");
     std::fs::copy(libraries().join(library_name("composers")), &other).unwrap();
     std::fs::rename(&other, &path).unwrap();
-    let opened = compflow_engine::plugin::library::open(&path, file).unwrap();
+    let opened = compflow_engine::plugin::library::open(&path, file, true).unwrap();
     assert_eq!(opened.name, "compflow-metrics");
 }

@@ -362,3 +362,23 @@ fn a_report_may_go_to_what_is_no_file() {
     assert!(stdout.contains("| KM |"), "{stdout}");
     assert!(std::fs::symlink_metadata("/dev/stdout").unwrap().is_symlink());
 }
+
+/// Examples that were in memory go along with the results.
+#[test]
+fn what_went_along_is_verified_as_well() {
+    let folder = Folder::new();
+    folder.write("p.toml", SMALL);
+    folder.write("out/inputs/examples.parquet", "examples");
+    folder.run(&["run", "p.toml", "--out", "out"], 0);
+    let (stdout, _) = folder.run(&["verify", "out"], 0);
+    assert!(stdout.contains(", 1 files of examples: all as they were written"), "{stdout}");
+    for change in [Some("junk"), None] {
+        match change {
+            Some(text) => drop(folder.write("out/inputs/examples.parquet", text)),
+            None => std::fs::remove_file(folder.path("out/inputs/examples.parquet")).unwrap(),
+        }
+        let (stdout, stderr) = folder.run(&["verify", "out"], 1);
+        assert!(stdout.contains("1 file is damaged"), "{stdout}");
+        assert!(stderr.contains("examples.parquet is not what it was when the run ended"), "{stderr}");
+    }
+}

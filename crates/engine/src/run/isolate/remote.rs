@@ -1,6 +1,6 @@
 //! The run's side: one worker process after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -10,12 +10,15 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use compflow_api::Level;
+
 use super::Workers;
 use super::frames::{self, Order, SPEECHLESS, Told};
 use crate::cancel::Cancel;
 use crate::files::plain;
 use crate::observer::{Observer, Progress};
 use crate::plan::cell::Cell;
+use crate::plugin::factory::Factory;
 use crate::processes::Process;
 use crate::run::budget::{Place, Room};
 use crate::run::execute::{Shared, attempt};
@@ -53,41 +56,62 @@ impl<'w> Hand<'w> {
             // No component is called.
             return attempt(shared, cell, place);
         }
-        match self.order(cell, cell.key(plan), place, &*factory.observer, &factory.cancel) {
+        let about = cell.about(plan);
+        // What ran in the worker before, of which something may still be there.
+        let before = self.worker.as_ref().map(|worker| worker.called.clone());
+        let mut ended = self.order(cell, cell.key(plan), place, factory);
+        if let (Err(Lost::Worker(reason)), Some(before)) = (&ended, before)
+            && !factory.cancel.requested()
+        {
+            let before: Vec<String> = before.into_iter().collect();
+            let text = format!(
+                "{reason}; in a worker process of its own the cell has ended, so something is to blame that an earlier cell has \
+                 left behind, such as a thread, of {}",
+                before.join(", or of ")
+            );
+            ended = self.order(cell, cell.key(plan), place, factory);
+            if ended.is_ok() {
+                factory.observer.log(Level::Warn, &about, &text);
+            }
+        }
+        match ended {
             Ok(row) => row,
             Err(_) if factory.cancel.requested() => Row::unfinished(cell),
-            Err(reason) => {
-                factory.observer.error(&cell.about(plan), &reason);
+            Err(Lost::Worker(reason) | Lost::Cell(reason)) => {
+                factory.observer.error(&about, &reason);
                 Row { error: Some(reason), ..Row::unfinished(cell) }
             }
         }
     }
 
-    fn order(
-        &mut self,
-        cell: Cell,
-        key: String,
-        place: &Place<'_>,
-        observer: &dyn Observer,
-        cancel: &Cancel,
-    ) -> Result<Row, String> {
+    fn order(&mut self, cell: Cell, key: String, place: &Place<'_>, factory: &Factory) -> Result<Row, Lost> {
+        let Factory { observer, cancel, .. } = factory;
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
-            None => Worker::start(self.workers, observer, cancel)?,
+            None => Worker::start(self.workers, &**observer, cancel)?,
         };
         worker.orders += 1;
         let ordered = worker.orders;
         // That nobody reads it shows in that nobody answers.
         let _ = frames::write(&worker.channel, &Order::Compute { number: ordered, cell, key });
-        match worker.answer(self.workers.timeout, Some(place), observer, cancel)? {
+        match worker.answer(self.workers.timeout, Some(place), &**observer, cancel)? {
             Told::Ended { number, row, spent } if number == ordered && row.cell.is_of(cell) => {
                 self.worker = Some(worker).filter(|_| !spent);
                 Ok(*row)
             }
             // Whatever it says next may be as wrong.
-            _ => Err("a worker process has said what nobody asked".to_owned()),
+            _ => Err(Lost::Worker("a worker process has said what nobody asked".to_owned())),
         }
     }
+}
+
+/// Why a cell has no row.
+#[derive(Debug)]
+enum Lost {
+    /// Its worker is gone, or cannot be understood.
+    Worker(String),
+    /// It would have none from another worker either.
+    Cell(String),
 }
 
 /// A worker process.
@@ -100,12 +124,14 @@ struct Worker {
     orders: u64,
     /// The components that it is calling, the last one inside the others.
     calls: BTreeMap<u64, String>,
+    /// All that it has ever called.
+    called: BTreeSet<String>,
 }
 
 impl Worker {
     /// Starts one, and waits until it has made its plan.
-    fn start(workers: &Workers, observer: &dyn Observer, cancel: &Cancel) -> Result<Self, String> {
-        let unable = |reason: &str| format!("a worker process cannot be started: {reason}");
+    fn start(workers: &Workers, observer: &dyn Observer, cancel: &Cancel) -> Result<Self, Lost> {
+        let unable = |reason: &str| Lost::Cell(format!("a worker process cannot be started: {reason}"));
         let mut worker = Self::spawn(workers).map_err(|error| unable(&plain(&error)))?;
         let told = frames::write(&worker.channel, &workers.setup).map_err(|error| unable(&plain(&error)));
         let timeout = workers.timeout.map(|timeout| timeout.max(START));
@@ -136,7 +162,7 @@ impl Worker {
                 }
             }
         })?;
-        Ok(Self { process, channel, told, orders: 0, calls: BTreeMap::new() })
+        Ok(Self { process, channel, told, orders: 0, calls: BTreeMap::new(), called: BTreeSet::new() })
     }
 
     /// What it says next that is no news about the work; or why it says nothing any more.
@@ -146,8 +172,9 @@ impl Worker {
         place: Option<&Place<'_>>,
         observer: &dyn Observer,
         cancel: &Cancel,
-    ) -> Result<Told, String> {
-        let from_now = || timeout.map(|timeout| (Instant::now() + timeout, timeout));
+    ) -> Result<Told, Lost> {
+        // One that lies beyond all time is none.
+        let from_now = || Some((Instant::now().checked_add(timeout?)?, timeout?));
         // A cell's time begins with its first component.
         let mut deadline = if place.is_none() { from_now() } else { None };
         let mut stop: Option<Instant> = None;
@@ -164,6 +191,7 @@ impl Worker {
                 Ok(Told::WorkEnded(number)) => drop(works.remove(&number)),
                 Ok(Told::Calling(number, component)) => {
                     deadline = deadline.or_else(from_now);
+                    self.called.insert(component.clone());
                     self.calls.insert(number, component);
                 }
                 Ok(Told::Returned(number)) => drop(self.calls.remove(&number)),
@@ -173,14 +201,15 @@ impl Worker {
                         let _ = frames::write(&self.channel, &Order::GoOn);
                     }
                     // To wait is no fault of the component.
-                    deadline = deadline.map(|(deadline, timeout)| (deadline + asked.elapsed(), timeout));
+                    deadline =
+                        deadline.and_then(|(at, timeout)| Some((at.checked_add(asked.elapsed())?, timeout)));
                 }
                 // Nobody waits for it any more.
                 Ok(Told::Ended { number, .. }) if number < self.orders => {}
                 Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Err(RecvTimeoutError::Disconnected) => return Err(Lost::Worker(self.ended())),
                 Err(RecvTimeoutError::Timeout) if gone.is_some_and(|gone| Instant::now() > gone) => {
-                    return Err(self.ended());
+                    return Err(Lost::Worker(self.ended()));
                 }
                 // Its last words may be on their way; its end of the channel may have been left to a process that a
                 // component has started.
@@ -196,20 +225,20 @@ impl Worker {
                     Instant::now() + PATIENCE
                 });
                 if Instant::now() > stop {
-                    return Err("was stopped".to_owned());
+                    return Err(Lost::Cell("was stopped".to_owned()));
                 }
             } else if let Some((_, timeout)) = deadline.filter(|(deadline, _)| Instant::now() > *deadline) {
-                return Err(format!(
+                return Err(Lost::Cell(format!(
                     "{} took longer than the timeout, {} s",
-                    self.called(),
+                    self.calling(),
                     timeout.as_secs_f64()
-                ));
+                )));
             }
         }
     }
 
     /// What it has called last that has not returned.
-    fn called(&self) -> &str {
+    fn calling(&self) -> &str {
         self.calls.last_key_value().map_or("compflow itself", |(_, component)| component)
     }
 
@@ -218,9 +247,9 @@ impl Worker {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.process.ended() {
-                Some(status) => return format!("{} {}", self.called(), how(status)),
+                Some(status) => return format!("{} {}", self.calling(), how(status)),
                 None if Instant::now() < deadline => std::thread::sleep(INTERVAL / 10),
-                None => return format!("{} {CLOSED}", self.called()),
+                None => return format!("{} {CLOSED}", self.calling()),
             }
         }
     }

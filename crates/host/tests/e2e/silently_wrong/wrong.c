@@ -137,7 +137,7 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
   while (is(&made, "listen") && read(0, &heard, 1) > 0) continue;
   quit_at("create");
   fork_at("create");
-  if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look"));
+  if (is(&made, "shout")) host->log(host->ctx, COMPFLOW_LOG_WARN, compflow_str("\033[2J\033]0;gone\007 look\nerror: forged"));
   *instance = compflow_copy(&made, sizeof made);
   return *instance ? COMPFLOW_STATUS_OK : compflow_no_memory(host);
 }
@@ -158,6 +158,13 @@ static int32_t memory(void *instance, const CompflowShape *shape, const Compflow
   return COMPFLOW_STATUS_OK;
 }
 
+/* Ends the process when the cell has long ended. */
+static void *end_later(void *nothing) {
+  usleep(300000);
+  abort();
+  return nothing;
+}
+
 /* Logs a line that nobody can read. */
 static void log_much(const CompflowHost *host) {
   size_t length = 20000000;
@@ -176,11 +183,14 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
   if (is(instance, "leave")) leave_process();
   if (is(instance, "print")) printf("hello in C\nwithout an end");
   if (is(instance, "end_thread")) pthread_exit(NULL);
+  pthread_t later;
+  if (is(instance, "late") && pthread_create(&later, NULL, end_later, NULL)) return compflow_fail(host, "no thread");
+  if (is(instance, "slow")) sleep(1);
   if (is(instance, "verbose")) log_much(host);
   if (is(instance, "few_files") && setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3}) != 0) return compflow_fail(host, "no limit was set");
   fork_at("cluster");
   if (is(instance, "cancel")) return COMPFLOW_STATUS_CANCELLED;
-  if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud");
+  if (is(instance, "shout")) return compflow_fail(host, "\033[31mred\033[0m and loud\nerror: forged");
   if (is(instance, "complain")) compflow_fail(host, "this went badly wrong"); /* and goes on */
   if (is(instance, "overwrite")) ((float *)task->embeddings)[0] += 1;
   if (is(instance, "lazy")) overwrite(instance);
@@ -289,7 +299,7 @@ static const CompflowEvaluatorMethods EVALUATOR = {.size = sizeof EVALUATOR, .me
 #define COMPONENT(of_kind, its_methods)                                                                          \
   {                                                                                                              \
     .size = sizeof(CompflowComponent), .kind = of_kind, .name = COMPFLOW_TEXT("wrong"),                          \
-    .summary = COMPFLOW_TEXT("\033[31mnot to be trusted"), .schema = COMPFLOW_TEXT(SCHEMA), .create = create, \
+    .summary = COMPFLOW_TEXT("\033[31mnot to be trusted\nerror: forged"), .schema = COMPFLOW_TEXT(SCHEMA), .create = create, \
     .destroy = destroy, .methods = &its_methods, .flags_of = flags_of                                            \
   }
 
