@@ -48,9 +48,11 @@
 //!
 //! - A cluster is where one example lies, and unions are composed of several such examples, with the noise of each.
 //!   Methods that average (`ckm`) come nearer to the truth the more examples there are.
-//! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three too
-//!   many where classes overlap widely. Many singletons (30, 50) it finds where the last one gains at least three times as
-//!   much as one too many; where noise is as large as what tells them apart, it finds a few of them only.
+//! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three
+//!   too many where classes overlap widely; of one true singleton it finds 2 to 12, and of two up to five, as the
+//!   median distance, of which the price is a part, is one of noise then. Many singletons (30, 50) it finds where the
+//!   last one gains at least three times as much as one too many; where noise is as large as what tells them apart,
+//!   it finds a few of them only.
 //! - Compositions cost nothing. With some exemplars too many, their unions reach nearly everywhere, and examples between two
 //!   classes become unions of others.
 //! - A class that never occurs alone has no exemplar. Nor is there an outlier: everybody belongs somewhere.
