@@ -284,8 +284,12 @@ mod tests {
 
     /// Prepared points with as many blocks as they allow.
     fn prepare(values: &[f32], dim: usize) -> Points {
+        weighted(values, None, dim)
+    }
+
+    fn weighted(values: &[f32], weights: Option<&[f32]>, dim: usize) -> Points {
         let block_rows = block_rows(values.len() / dim, 1);
-        Points::new(values.to_vec(), dim, block_rows, &Workers::alone(), &Services::none()).unwrap()
+        Points::weighted(values.to_vec(), weights, dim, block_rows, &Workers::alone(), &Services::none()).unwrap()
     }
 
     fn wide(values: &[f32]) -> Vec<f64> {
@@ -321,8 +325,7 @@ mod tests {
         let values = examples::uniform(n, dim, 4);
         let weights: Vec<f32> = (0..n).map(|row| (row % 4) as f32).collect();
         let repeated: Vec<f32> = (0..n).flat_map(|row| values[row * dim..][..dim].repeat(row % 4)).collect();
-        let (mut weighted, repeated) = (prepare(&values, dim), prepare(&repeated, dim));
-        weighted.weigh(&weights);
+        let (weighted, repeated) = (weighted(&values, Some(&weights), dim), prepare(&repeated, dim));
         let centres = &values[..5 * dim];
         let totals = |points: &Points| {
             let (mut labels, centres) = (vec![0; points.len()], points.frame().prepared(centres));

@@ -1,9 +1,12 @@
 //! How examples are shifted and scaled before distances are taken by products.
 //!
 //! ‖x-c‖² = ‖x‖² - 2x·c + ‖c‖² loses digits if the data lie far from the origin, and overflows if they are huge. So their
-//! mean is subtracted, and they are multiplied by a power of two that brings them below 1, which changes no digit.
+//! mean is subtracted, and they are multiplied by a power of two that brings them below 1, which changes no digit. Examples
+//! whose weight is 0 have no say in either, or one of them far away would leave the others no digits.
 
 use serde::{Deserialize, Serialize};
+
+use crate::weights::weight;
 
 /// What was subtracted, and what was multiplied with after that.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,20 +25,15 @@ impl Frame {
     /// Brings points, row-major in the coordinates that the data came in, to those in which they are compared.
     pub fn prepare(&self, points: &mut [f32]) {
         for row in points.chunks_exact_mut(self.mean.len()) {
-            self.prepare_row(row);
+            for (value, mean) in row.iter_mut().zip(&self.mean) {
+                *value = ((f64::from(*value) - mean) * self.scale) as f32;
+            }
         }
     }
 
-    /// Brings one point there.
-    #[inline(always)]
-    pub fn prepare_row(&self, row: &mut [f32]) {
-        for (value, mean) in row.iter_mut().zip(&self.mean) {
-            *value = ((f64::from(*value) - mean) * self.scale) as f32;
-        }
-    }
-
-    /// Brings points there that need not be among the data: what is beyond 10¹⁵ there, far from all of them, stays at
-    /// that, so that products remain finite.
+    /// Brings points there that need not be among those that it was made for: what is beyond 10¹⁵ there, far from all of
+    /// them, stays at that, so that products remain finite.
+    #[inline]
     pub fn enter(&self, points: &mut [f32]) {
         const FAR: f64 = 1e15;
         for row in points.chunks_exact_mut(self.mean.len()) {
@@ -78,11 +76,14 @@ pub fn unit(reach: f64) -> f64 {
     if reach > 0.0 { (-reach.log2().ceil()).exp2() } else { 1.0 }
 }
 
-/// The sums of all dimensions of some rows, and their largest absolute value.
-pub fn totals(rows: &[f32], dim: usize) -> (Vec<f64>, f32) {
+/// The sums of all dimensions of those rows that count, each once, and their largest absolute value.
+pub fn totals(rows: &[f32], weights: Option<&[f32]>, dim: usize) -> (Vec<f64>, f32) {
     // A largest value per dimension, as one for all would have to be compared with one value after the other.
     let (mut sums, mut largest) = (vec![0.0; dim], vec![0.0f32; dim]);
-    for row in rows.chunks_exact(dim) {
+    for (at, row) in rows.chunks_exact(dim).enumerate() {
+        if weight(weights, at) == 0.0 {
+            continue;
+        }
         for ((sum, largest), &value) in sums.iter_mut().zip(&mut largest).zip(row) {
             *sum += f64::from(value);
             *largest = largest.max(value.abs());
@@ -98,8 +99,9 @@ mod tests {
     #[test]
     fn points_go_there_and_back() {
         let values = [1.0, 10.0, 2.0, 30.0];
-        let (sums, largest) = totals(&values, 2);
+        let (sums, largest) = totals(&values, None, 2);
         assert_eq!((&sums[..], largest), (&[3.0, 40.0][..], 30.0));
+        assert_eq!(totals(&values, Some(&[0.5, 0.0]), 2), (vec![1.0, 10.0], 10.0));
         let frame = Frame::new(vec![1.5, 20.0], largest);
         assert_eq!(frame.scale(), 1.0 / 64.0);
         let prepared = frame.prepared(&values);

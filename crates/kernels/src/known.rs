@@ -25,6 +25,7 @@ use crate::assign::Totals;
 use crate::elsewhere::{self, GATHER};
 use crate::lbfgs::{self, Limits};
 use crate::objective::Objective;
+use crate::pairs::squared;
 use crate::plusplus::draw;
 use crate::source::Preparation;
 use crate::starts::Starts;
@@ -292,8 +293,8 @@ impl Gathered {
             sets.iter().zip(counts).filter(|(_, count)| **count > 0.0).map(|(set, _)| set).collect();
         let cost = |at: usize, set: &[u32]| -> f64 {
             let (from, centre) = (of_set(known[at]), &centres[of_set(set) * dim..][..dim]);
-            let mean = sums[from * dim..][..dim].iter().map(|sum| sum / counts[from]);
-            counts[from] * mean.zip(centre).map(|(mean, &centre)| (mean - f64::from(centre)).powi(2)).sum::<f64>()
+            let mean: Vec<f64> = sums[from * dim..][..dim].iter().map(|sum| sum / counts[from]).collect();
+            counts[from] * squared(&mean, centre)
         };
         let free: Vec<u32> = (0..(singletons.len() / dim) as u32).collect();
         let mut order: Vec<u32> =

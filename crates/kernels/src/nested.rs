@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError};
 
-use compflow_api::{Code, Error, ForeignClusterer, Host, Instance, Kind, Level, Result, Services};
+use compflow_api::{Code, Error, Flags, ForeignClusterer, Host, Instance, Kind, Level, Result, Services};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,6 +29,20 @@ impl Nested {
     pub fn create(&self, parameter: &str, services: &Services<'_>) -> Result<ForeignClusterer> {
         let made = services.clusterer(&self.r#use, &Value::Object(self.params.clone()).to_string());
         made.map_err(|error| explain(error, parameter, &self.r#use))
+    }
+
+    /// Makes a clusterer that finds a start: one that nobody gives the truth.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create), and that it cannot do without the truth.
+    pub fn create_start(&self, parameter: &str, services: &Services<'_>) -> Result<ForeignClusterer> {
+        let made = self.create(parameter, services)?;
+        if made.flags()?.contains(Flags::NEEDS_TRUTH) {
+            let text =
+                format!("must not be `{}`, which is given the truth: a start has to do without it", self.r#use);
+            return Err(Error::parameter(parameter, text));
+        }
+        Ok(made)
     }
 }
 

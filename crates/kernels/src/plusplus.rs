@@ -219,9 +219,11 @@ mod tests {
 
     #[test]
     fn rows_are_drawn_as_often_as_they_count() {
-        let mut points = prepare(&[0.0, 1.0, 1.0, 3.0], 1);
-        points.weigh(&[1.0, 8.0, 0.0, 2.0]);
         let (workers, services) = (Workers::alone(), Services::none());
+        let weighted = |weights| {
+            Points::weighted(vec![0.0, 1.0, 1.0, 3.0], Some(weights), 1, 1024, &workers, &services).unwrap()
+        };
+        let points = weighted(&[1.0, 8.0, 0.0, 2.0]);
         let mut seeding = Seeding::new(&points, 1, &workers, &services);
         seeding.take_best(&[0]).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -231,7 +233,7 @@ mod tests {
         assert_eq!((drawn[0], drawn[2]), (0, 0));
         assert!((3700..4300).contains(&drawn[1]), "{drawn:?}");
         // Nor is the first centre one that does not count.
-        points.weigh(&[0.0, 0.0, 0.0, 5.0]);
+        let points = weighted(&[0.0, 0.0, 0.0, 5.0]);
         let centres = seed(&points, 1, &mut rng, &workers, &services).unwrap();
         assert_eq!(centres, points.row(3));
     }

@@ -7,6 +7,7 @@ use compflow_api::{Result, Services};
 use ndarray::ArrayView1;
 
 use crate::frame::{Frame, totals};
+use crate::weights::count;
 use crate::workers::Workers;
 
 /// Blocks hold a multiple of this many rows.
@@ -45,22 +46,35 @@ pub struct Points {
 impl Points {
     /// Prepares rows of `dim` numbers, for blocks of `block_rows` rows.
     pub fn new(
+        values: Vec<f32>,
+        dim: usize,
+        block_rows: usize,
+        workers: &Workers,
+        services: &Services<'_>,
+    ) -> Result<Self> {
+        Self::weighted(values, None, dim, block_rows, workers, services)
+    }
+
+    /// The same for rows that count so much; one has to count for something.
+    pub fn weighted(
         mut values: Vec<f32>,
+        weights: Option<&[f32]>,
         dim: usize,
         block_rows: usize,
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Self> {
         let rows = values.len() / dim;
-        let totals = workers.map(values.chunks(block_rows * dim), |block| {
+        let firsts = (0..rows).step_by(block_rows);
+        let totals = workers.map(firsts.zip(values.chunks(block_rows * dim)), |(first, block)| {
             services.check_cancelled()?;
-            Ok(totals(block, dim))
+            Ok(totals(block, weights.map(|weights| &weights[first..]), dim))
         })?;
         let mut mean = vec![0.0; dim];
         for (sums, _) in &totals {
             mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum);
         }
-        mean.iter_mut().for_each(|mean| *mean /= rows as f64);
+        mean.iter_mut().for_each(|mean| *mean /= count(weights, rows) as f64);
         let frame = Frame::new(mean, totals.iter().fold(0.0, |largest, total| largest.max(total.1)));
 
         let mut norms = vec![0.0; rows];
@@ -69,7 +83,7 @@ impl Points {
             services.check_cancelled()?;
             let mut squares = vec![0.0; dim];
             for (row, norm) in block.chunks_exact_mut(dim).zip(norms) {
-                frame.prepare_row(row);
+                frame.enter(row);
                 for (value, square) in row.iter().zip(&mut squares) {
                     *square += f64::from(*value) * f64::from(*value);
                 }
@@ -80,11 +94,15 @@ impl Points {
         })?;
         let scatter: f64 = scatters.iter().sum();
         let variance = scatter / (rows * dim) as f64;
-        Ok(Self { values, dim, block_rows, norms, scatter, frame, weights: None, variance })
+        let mut points = Self { values, dim, block_rows, norms, scatter, frame, weights: None, variance };
+        if let Some(weights) = weights {
+            points.weigh(weights);
+        }
+        Ok(points)
     }
 
-    /// Lets each count so much; one has to count for something.
-    pub fn weigh(&mut self, weights: &[f32]) {
+    /// Lets each count so much.
+    fn weigh(&mut self, weights: &[f32]) {
         let (mut total, mut sums, mut scatter) = (0.0, vec![0.0; self.dim], 0.0);
         for (row, &weight) in self.values.chunks_exact(self.dim).zip(weights) {
             let weight = f64::from(weight);
@@ -160,8 +178,12 @@ impl Points {
 mod tests {
     use super::*;
 
+    fn weighted(values: &[f32], weights: Option<&[f32]>, dim: usize) -> Points {
+        Points::weighted(values.to_vec(), weights, dim, GRAIN, &Workers::alone(), &Services::none()).unwrap()
+    }
+
     fn points(values: &[f32], dim: usize) -> Points {
-        Points::new(values.to_vec(), dim, GRAIN, &Workers::alone(), &Services::none()).unwrap()
+        weighted(values, None, dim)
     }
 
     #[test]
@@ -175,12 +197,22 @@ mod tests {
 
     #[test]
     fn a_weight_of_two_is_a_point_twice() {
-        let mut weighted = points(&[1.0, 10.0, 2.0, 30.0, 7.0, 3.0], 2);
-        weighted.weigh(&[1.0, 2.0, 0.0]);
+        let weighted = weighted(&[1.0, 10.0, 2.0, 30.0, 7.0, 3.0], Some(&[1.0, 2.0, 0.0]), 2);
         let doubled = points(&[1.0, 10.0, 2.0, 30.0, 2.0, 30.0], 2);
         let variance = |points: &Points| points.frame().restore_squared(points.variance());
         assert!((variance(&weighted) - variance(&doubled)).abs() < 1e-4 * variance(&doubled));
         assert_eq!(weighted.weights(), Some(&[1.0, 2.0, 0.0][..]));
+    }
+
+    #[test]
+    fn others_keep_their_digits_however_far_a_point_lies_that_does_not_count() {
+        let alone = points(&[1.0, 10.0, 2.0, 30.0], 2);
+        for far in [1e6, 1e25, -f32::MAX] {
+            let found = weighted(&[1.0, 10.0, far, far, 2.0, 30.0], Some(&[1.0, 0.0, 1.0]), 2);
+            assert_eq!([found.row(0), found.row(2)], [alone.row(0), alone.row(1)]);
+            assert_eq!((found.scatter(), found.variance()), (alone.scatter(), alone.variance()));
+            assert!(found.norms().iter().all(|norm| norm.is_finite()), "{:?}", found.norms());
+        }
     }
 
     #[test]

@@ -8,9 +8,9 @@
 
 use crate::elsewhere::{self, LOOK};
 use crate::frame::{Frame, totals};
-use crate::weights::weight;
+use crate::weights::{count, weight};
 use crate::workers::Workers;
-use compflow_api::{BATCH_ROWS, Embeddings, Fold, Partial, Result, Rows, Services, Space};
+use compflow_api::{BATCH_ROWS, Batch, Embeddings, Fold, Partial, Result, Rows, Services, Space};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ impl<'a> Source<'a> {
         Self::weighted(rows, None, space, keep, sample, workers, services)
     }
 
-    /// The same for examples with weights: the sample is of those that count.
+    /// The same for examples with weights: mean, size and sample are of those that count.
     ///
     /// # Errors
     /// Those of the rows, and that the work is no longer wanted.
@@ -89,15 +89,18 @@ impl<'a> Source<'a> {
         services: &'a Services<'a>,
     ) -> Result<(Self, Sample)> {
         let (n, dim) = (rows.len(), rows.dim());
-        let look = Look { space, numbers: drawn(n, weights, sample, services.seed) };
-        let here = |first: usize, batch: Embeddings<'_>| look.partial(first, batch, workers, services);
+        let look = Look { space, weighted: weights.is_some(), numbers: drawn(n, weights, sample, services.seed) };
+        let here = |first: usize, batch: Embeddings<'_>| {
+            let weights = weights.map(|weights| &weights[first..]);
+            look.partial(first, batch, weights, workers, services)
+        };
         let Partial { mut sums, largest, rows: sample } = elsewhere::reduce(rows, LOOK, &look, here)?;
-        sums.iter_mut().for_each(|sum| *sum /= n as f64);
+        sums.iter_mut().for_each(|sum| *sum /= count(weights, n) as f64);
         let frame = Frame::new(sums, largest.first().copied().unwrap_or(0.0) as f32);
         let numbers = look.numbers;
         let mut points = sample.clone();
         space.enter(&mut points, dim);
-        frame.prepare(&mut points);
+        frame.enter(&mut points);
 
         let mut source = Self { rows, space, frame, kept: None, workers, services };
         if keep {
@@ -190,7 +193,7 @@ impl Preparation {
     /// Prepares some points.
     pub fn prepare(&self, points: &mut [f32], dim: usize) {
         self.space.enter(points, dim);
-        self.frame.prepare(points);
+        self.frame.enter(points);
     }
 
     /// A batch of points, prepared.
@@ -215,7 +218,7 @@ fn prepare(
     workers.map(points.chunks_mut(BLOCK * dim), |block| {
         services.check_cancelled()?;
         space.enter(block, dim);
-        frame.prepare(block);
+        frame.enter(block);
         Ok(())
     })?;
     Ok(())
@@ -241,6 +244,8 @@ fn drawn(n: usize, weights: Option<&[f32]>, sample: usize, seed: u64) -> Vec<usi
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Look {
     space: Space,
+    /// Whether examples that do not count are left out of mean and size.
+    weighted: bool,
     /// The sample's, ascending.
     numbers: Vec<usize>,
 }
@@ -250,10 +255,16 @@ impl Look {
     ///
     /// # Errors
     /// If the work is no longer wanted.
-    pub fn partial(
+    pub fn partial_of(&self, batch: &Batch<'_>, workers: &Workers, services: &Services<'_>) -> Result<Partial> {
+        let weights = batch.weights.filter(|_| self.weighted);
+        self.partial(batch.first as usize, batch.examples, weights, workers, services)
+    }
+
+    fn partial(
         &self,
         first: usize,
         batch: Embeddings<'_>,
+        weights: Option<&[f32]>,
         workers: &Workers,
         services: &Services<'_>,
     ) -> Result<Partial> {
@@ -261,9 +272,11 @@ impl Look {
         let from = self.numbers.partition_point(|row| *row < first);
         let drawn = self.numbers[from..].iter().take_while(|row| **row < end);
         let rows = drawn.flat_map(|row| batch.row(row - first)).copied().collect();
-        let blocks = workers.map(batch.values().chunks(BLOCK * dim), |block| {
+        let blocks = (0..).step_by(BLOCK).zip(batch.values().chunks(BLOCK * dim));
+        let blocks = workers.map(blocks, |(at, block)| {
             services.check_cancelled()?;
-            Ok(totals(&self.space.points(Embeddings::new(block, dim)), dim))
+            let weights = weights.map(|weights| &weights[at..]);
+            Ok(totals(&self.space.points(Embeddings::new(block, dim)), weights, dim))
         })?;
         let (mut sums, mut largest) = (vec![0.0; dim], 0.0f32);
         for (block, most) in blocks {
@@ -326,6 +339,38 @@ mod tests {
             assert_eq!(sample.rows, found);
             let found: Vec<f32> = sample.numbers.iter().map(|&row| weights[row]).collect();
             assert!(found.iter().all(|weight| *weight > 0.0) && sample.weights == Some(found));
+        }
+    }
+
+    #[test]
+    fn others_keep_their_digits_however_far_an_example_lies_that_does_not_count() {
+        let dim = 2;
+        let values = examples::uniform(BATCH_ROWS + 5000, dim, 1);
+        let services = Services::none();
+        let (workers, space) = (Workers::alone(), Space::default());
+        let matrix = Embeddings::new(&values, dim);
+        let (alone, _) = Source::new(&matrix, space, true, 100, &workers, &services).unwrap();
+        for far in [1e6, 1e25] {
+            // Behind all others, so that blocks are the same.
+            let mut all = values.clone();
+            all.extend([far; 6]);
+            let mut weights = vec![1.0; values.len() / dim];
+            weights.extend([0.0; 3]);
+            let matrix = Embeddings::new(&all, dim);
+            let (source, sample) =
+                Source::weighted(&matrix, Some(&weights), space, true, 100, &workers, &services).unwrap();
+            let points = collect(&source);
+            assert!(points[..values.len()] == collect(&alone)[..], "{far}");
+            assert!(points.iter().all(|value| value.abs() <= 1e15));
+            assert!(sample.numbers.iter().all(|&row| row < values.len() / dim));
+
+            // Where the examples are elsewhere, the same is found of a batch.
+            let look = Look { space, weighted: true, numbers: vec![0, BATCH_ROWS] };
+            let first = BATCH_ROWS;
+            let mut batch = Batch::new(first as u64, Embeddings::new(&all[first * dim..], dim));
+            batch.weights = Some(&weights[first..]);
+            let found = look.partial_of(&batch, &workers, &services).unwrap();
+            assert!(found.largest[0] <= 1.0, "{far}: {:?}", found.largest);
         }
     }
 

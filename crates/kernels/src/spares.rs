@@ -8,6 +8,7 @@
 use compflow_api::{Result, Services, Sets};
 use pulp::Arch;
 
+use crate::pairs::squared;
 use crate::products::{Fill, LANES, Rows, Vectors, squared_norms};
 use crate::weights::weight;
 use crate::workers::Workers;
@@ -119,9 +120,8 @@ impl Spares {
     /// Lets a point belong to a set whatever it is nearest to, and whoever goes.
     pub fn fix(&mut self, points: &Weighted<'_>, row: usize, set: u32, centre: &[f32]) {
         let point = &points.values[row * points.dim..][..points.dim];
-        let distance: f64 = point.iter().zip(centre).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
         self.nearest[row] = set;
-        self.distances[row] = distance as f32;
+        self.distances[row] = squared(point, centre) as f32;
         self.without[row * self.size..][..self.size].fill(f32::INFINITY);
     }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::counting;
 use crate::frame::Frame;
+use crate::pairs::squared;
 use crate::plusplus::{self, draw};
 use crate::weights::weight;
 use compflow_api::{Clusterer, Embeddings, Error, Normalize, Result, Services, Sets, StreamTask, Task};
@@ -229,9 +230,6 @@ impl Starts<'_> {
     /// distance in prepared units.
     pub fn farthest(&self, centres: &[f32]) -> (f64, &[f32]) {
         let centres = self.frame.prepared(centres);
-        let squared = |a: &[f32], b: &[f32]| -> f64 {
-            a.iter().zip(b).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
-        };
         let dim = self.model.dim;
         let (mut most, mut at) = (0.0, 0);
         for (index, point) in self.sample.points.chunks_exact(dim).enumerate() {
@@ -246,11 +244,9 @@ impl Starts<'_> {
 
 /// Takes away the vector that is nearest to `to`, the first of equally near ones.
 fn take_nearest(vectors: &mut [Option<Vec<f32>>], to: &[f32]) {
-    let squared =
-        |vector: &[f32]| vector.iter().zip(to).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum::<f64>();
     let there = vectors.iter_mut().filter(|vector| vector.is_some());
     let nearest = there.min_by(|a, b| {
-        let [a, b] = [a, b].map(|vector| vector.as_deref().map_or(f64::INFINITY, squared));
+        let [a, b] = [a, b].map(|vector| vector.as_deref().map_or(f64::INFINITY, |vector| squared(vector, to)));
         a.total_cmp(&b)
     });
     nearest.into_iter().for_each(|nearest| *nearest = None);

@@ -1,7 +1,10 @@
 //! How much examples count. A weight of 2 is what the same example twice would be, one of 0 is as if it were not there:
 //! it is given a cluster and moves none.
 
-use compflow_api::{Error, Result};
+use compflow_api::{Error, Result, plural};
+
+/// Below this mean weight, those of examples that count are not taken for numbers of examples.
+const COUNTS: f64 = 0.25;
 
 /// Refuses weights that examples cannot have; returns the others, unless all are 1, which is as good as none.
 ///
@@ -35,6 +38,22 @@ pub fn count(weights: Option<&[f32]>, rows: usize) -> usize {
     weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count())
 }
 
+/// What to say to whoever weighs the examples against something known beforehand, if weights are so small on average
+/// that they were hardly meant as numbers of examples: most often they add up to 1.
+pub fn warning(weights: &[f32]) -> Option<String> {
+    let counting = count(Some(weights), weights.len());
+    let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+    let mean = total / counting as f64;
+    (mean < COUNTS).then(|| {
+        format!(
+            "weights say how often examples are there, and these are {mean:.1e} on average, so that {counting} examples are \
+             as little evidence as {} would be: multiply them by {:.0} if an example is to count once",
+            plural(total.ceil() as usize, "example"),
+            1.0 / mean
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +68,22 @@ mod tests {
         assert_eq!(refused(&[0.0, 0.0]), "all weights are 0, so there is nothing to cluster");
         assert_eq!(check(Some(&[0.0, 0.5]), 2), Ok(Some(&[0.0, 0.5][..])));
         assert_eq!((check(Some(&[1.0, 1.0]), 2), check(None, 2)), (Ok(None), Ok(None)));
+    }
+
+    #[test]
+    fn weights_that_are_no_numbers_of_examples_are_told() {
+        for (weights, factor) in [([0.25, 0.25, 0.25, 0.249], 4), ([0.01; 4], 100), ([0.01, 0.0, 0.0, 0.03], 50)] {
+            let text = warning(&weights).unwrap();
+            let counting = count(Some(&weights), 4);
+            assert!(
+                text.contains(&format!("{counting} examples are as little evidence as 1 example would be")),
+                "{text}"
+            );
+            assert!(text.contains(&format!("multiply them by {factor} ")), "{text}");
+        }
+        for weights in [[0.25; 4], [0.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 9.0], [1.0, 0.1, 0.1, 0.1]] {
+            assert_eq!(warning(&weights), None);
+        }
     }
 
     #[test]

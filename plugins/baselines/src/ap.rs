@@ -206,13 +206,14 @@ impl Clusterer for Ap {
             let remedy = highest.map_or("raise `damping` or `max_iter`".to_owned(), |highest| {
                 format!("raise `max_iter`, as more `damping` did not help, up to {highest}")
             });
+            let iterations = plural(self.max_iter, "iteration");
             services.log(
                 Level::Warn,
                 match run.undecided {
                     true => {
-                        format!("ap found no exemplar in {} iterations and took the best; {remedy}", self.max_iter)
+                        format!("ap found no exemplar in {iterations} and took the best; {remedy}")
                     }
-                    false => format!("ap did not converge in {} iterations; {remedy}", self.max_iter),
+                    false => format!("ap did not converge in {iterations}; {remedy}"),
                 },
             );
         }

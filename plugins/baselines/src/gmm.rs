@@ -202,6 +202,9 @@ impl Clusterer for Gmm {
         task.require_k(k)?;
         let task = &Task { weights: weights::check(task.weights, n)?, ..*task };
         services.require_memory(self.memory(task.shape(), services)?, "lower `k` or the number of examples")?;
+        if let Some(text) = task.weights.and_then(weights::warning) {
+            services.log(Level::Warn, text);
+        }
         let numbers = dim.saturating_add(self.covariance.numbers(dim));
         let threads = if n.saturating_mul(k).saturating_mul(numbers) < TINY { 1 } else { services.threads };
         let workers = Workers::new(threads)?;

@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::means::singletons;
 use compflow_kernels::assign::{Totals, assign};
 use compflow_kernels::equals::distinct;
+use compflow_kernels::pairs::squared;
 use compflow_kernels::plusplus;
 use compflow_kernels::points::{Points, block_rows};
 use compflow_kernels::weights;
@@ -148,10 +149,8 @@ impl Clusterer for KMeans {
             false => (Workers::alone(), Workers::new(threads)?),
         };
         let block_rows = block_rows(n, k.saturating_mul(dim));
-        let mut points = Points::new(task.points().into_owned(), dim, block_rows, &over_rows, services)?;
-        if let Some(weights) = task.weights {
-            points.weigh(weights);
-        }
+        let values = task.points().into_owned();
+        let points = Points::weighted(values, task.weights, dim, block_rows, &over_rows, services)?;
 
         let (done, total) = (AtomicUsize::new(0), restarts.saturating_mul(max_iter));
         let advance = |iterations: usize| {
@@ -213,8 +212,7 @@ impl KMeans {
             let mut totals = assign(points, &centres, &mut labels, workers, services)?;
             let moved = fill_empty(points, &centres, &mut labels, &mut totals);
             let means = totals.means(&centres);
-            let shift: f64 =
-                means.iter().zip(&centres).map(|(&to, &from)| (f64::from(to) - f64::from(from)).powi(2)).sum();
+            let shift = squared(&means, &centres);
             centres = means;
             let inertia = totals.inertia(points.scatter(), &centres);
             trace.push(inertia);
@@ -252,10 +250,7 @@ fn fill_empty(points: &Points, centres: &[f32], labels: &mut [u32], totals: &mut
         return false;
     }
     let dim = points.dim();
-    let distance = |row: usize| -> f64 {
-        let centre = &centres[labels[row] as usize * dim..][..dim];
-        points.row(row).iter().zip(centre).map(|(&x, &c)| (f64::from(x) - f64::from(c)).powi(2)).sum()
-    };
+    let distance = |row: usize| -> f64 { squared(points.row(row), &centres[labels[row] as usize * dim..][..dim]) };
     let mut farthest: Vec<(f64, usize)> = (0..points.len()).map(|row| (distance(row), row)).collect();
     let weight = |row: usize| weights::weight(points.weights(), row);
     farthest.retain(|(distance, row)| *distance > 0.0 && weight(*row) > 0.0);

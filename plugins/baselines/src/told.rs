@@ -38,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::truth::Truth;
 use compflow_kernels::cholesky::inverse_factor;
+use compflow_kernels::pairs::squared;
 use compflow_kernels::workers::Workers;
 
 /// Below this many products, starting threads is not worth it.
@@ -241,15 +242,14 @@ impl Means {
         let mut nearest = Vec::with_capacity(rows.len());
         for &row in rows {
             let point = whiten(self.point(row).to_vec(), factor);
-            let distance = |mean: &[f64]| point.iter().zip(mean).map(|(x, mean)| (x - mean).powi(2)).sum::<f64>();
             let mut best = (f64::INFINITY, set);
             for (other, mean) in &others {
-                let found = (distance(mean), *other);
+                let found = (squared(&point, mean), *other);
                 if found.0 < best.0 {
                     best = found;
                 }
             }
-            if own && (distance(&alone(row)), set) < best {
+            if own && (squared(&point, &alone(row)), set) < best {
                 best.1 = set;
             }
             nearest.push(best.1);

@@ -48,9 +48,11 @@
 //!
 //! - A cluster is where one example lies, and unions are composed of several such examples, with the noise of each.
 //!   Methods that average (`ckm`) come nearer to the truth the more examples there are.
-//! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three too
-//!   many where classes overlap widely. Many singletons (30, 50) it finds where the last one gains at least three times as
-//!   much as one too many; where noise is as large as what tells them apart, it finds a few of them only.
+//! - The preference decides how many singletons there are, and no value suits all data. The default finds up to three
+//!   too many where classes overlap widely; of one true singleton it finds 2 to 12, and of two up to five, as the
+//!   median distance, of which the price is a part, is one of noise then. Many singletons (30, 50) it finds where the
+//!   last one gains at least three times as much as one too many; where noise is as large as what tells them apart,
+//!   it finds a few of them only.
 //! - Where single examples are mostly noise, as in hundreds of dimensions, a composition of two or three of them lies farther from a
 //!   union than an example of that union does. Then unions become exemplars, and at a low price nothing else:
 //!   `preference = { k = … }`, or a method that averages.

@@ -462,7 +462,7 @@ impl Setting {
         let found = end.solution.exemplars.len();
         let exchanged = self.finish == Finish::Exchange;
         if !run.converged {
-            let text = format!("cap did not converge in {} iterations", self.max_iter);
+            let text = format!("cap did not converge in {}", plural(self.max_iter, "iteration"));
             let none = if run.undecided { ", and found no exemplar" } else { "" };
             match end.settled {
                 // What the messages left was mended.
@@ -547,7 +547,7 @@ mod tests {
             rule: Rule::Value(-1.0),
             damping: 0.65,
             damped: Damped::Responsibilities,
-            max_iter: 9,
+            max_iter: 1,
             convergence_iter: 15,
             fixed_iterations: false,
             finish: Finish::Exchange,
@@ -569,7 +569,7 @@ mod tests {
             host.lines.into_inner().unwrap()
         };
         assert_eq!(lines(true, true, false, 2), []);
-        let mended = "cap did not converge in 9 iterations; its exemplars were exchanged until none was better";
+        let mended = "cap did not converge in 1 iteration; its exemplars were exchanged until none was better";
         assert_eq!(lines(false, true, false, 2), [(Level::Info, mended.to_owned())]);
         let warned = |lines: Vec<(Level, String)>, texts: &[&str]| {
             assert_eq!(lines.len(), texts.len(), "{lines:?}");
@@ -577,7 +577,7 @@ mod tests {
                 |((level, line), text): (&(Level, String), &&str)| *level == Level::Warn && line.contains(text);
             assert!(lines.iter().zip(texts).all(holds), "{lines:?}");
         };
-        warned(lines(false, false, false, 2), &["did not converge in 9 iterations; raise `damping`"]);
+        warned(lines(false, false, false, 2), &["did not converge in 1 iteration; raise `damping`"]);
         warned(lines(true, false, true, 2), &["after 2^36 multiplications"]);
         warned(lines(true, false, false, MOST_SETS + 1), &["more than 65536 compositions"]);
     }

@@ -50,7 +50,7 @@ impl Component for Cgm {
 
     fn new(params: Params, services: &Services<'_>) -> Result<Self> {
         params.check()?;
-        let initial = Box::new(params.init().create("init", services)?);
+        let initial = Box::new(params.init().create_start("init", services)?);
         Ok(Self { params, initial })
     }
 }
@@ -98,7 +98,7 @@ impl Clusterer for Cgm {
         let nothing = Told::default();
         let about = About { dim, told: &nothing, workers: &workers, services };
         workers.enter(|| match tag {
-            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, examples, &workers, services),
+            LOOK => elsewhere::decode::<Look>(rest)?.partial_of(batch, &workers, services),
             GATHER => elsewhere::decode::<Gathering>(rest)?.partial_of(batch),
             SCATTER => {
                 let pass: ScatterPass = elsewhere::decode(rest)?;
@@ -174,6 +174,10 @@ impl Cgm {
             return Err(Error::parameter("k", format!("= {k} is more than the {}", plural(counted, "example"))));
         }
         known::require_room(task.named(), k)?;
+        // Of more examples, the fit to the sample says it.
+        if let Some(text) = weights.filter(|_| n <= sample).and_then(weights::warning) {
+            services.log(Level::Warn, text);
+        }
         let count = counting::compositions(k, degree)?;
         // Of examples that are elsewhere only the sample is here.
         let rows = if task.rows.is_elsewhere() { n.min(sample) } else { n };
@@ -381,8 +385,9 @@ impl Cgm {
         if n <= dim && self.params.covariance == Kind::Tied {
             let part = fit.mixture.prior.map_or(0.0, |prior| prior.shrinkage(fit.found.total()));
             let text = format!(
-                "{n} examples say little of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %; \
-                 fewer dimensions, or `covariance = \"diagonal\"`, would be faster",
+                "little is said by {} of a covariance in {dim} dimensions: it was drawn towards a sphere by {:.0} %; fewer \
+                 dimensions, or `covariance = \"diagonal\"`, would be faster",
+                plural(n, "example"),
                 100.0 * part
             );
             services.log(Level::Warn, text);

@@ -65,7 +65,7 @@ impl Component for Ckm {
         params.check()?;
         let initial: Option<Box<dyn Clusterer>> = match &params.init {
             Init::Start(_) => None,
-            Init::Clusterer(clusterer) => Some(Box::new(clusterer.create("init", services)?)),
+            Init::Clusterer(clusterer) => Some(Box::new(clusterer.create_start("init", services)?)),
         };
         Ok(Self { params, initial })
     }
@@ -108,7 +108,7 @@ impl Clusterer for Ckm {
         let (tag, rest) = elsewhere::split(state)?;
         let (workers, first) = (Workers::new(services.threads)?, batch.first as usize);
         workers.enter(|| match tag {
-            LOOK => elsewhere::decode::<Look>(rest)?.partial(first, batch.examples, &workers, services),
+            LOOK => elsewhere::decode::<Look>(rest)?.partial_of(batch, &workers, services),
             GATHER => elsewhere::decode::<Gathering>(rest)?.partial_of(batch),
             ASSIGN | COUNT => {
                 let pass: Pass = elsewhere::decode(rest)?;

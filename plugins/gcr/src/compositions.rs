@@ -61,6 +61,15 @@ impl<'a> Compositions<'a> {
         Compositions { task: self.task, means, points, sets: Cow::Borrowed(&self.sets) }
     }
 
+    /// The compositions of fewer clusters, at least two, in place of these.
+    pub(crate) fn of_fewer<'b>(&self, means: Embeddings<'b>, services: &Services<'_>) -> Result<Compositions<'b>>
+    where
+        'a: 'b,
+    {
+        let degree = self.task.degree.min(means.len() - 1);
+        Compositions::new(Task { degree, ..self.task }, means, services)
+    }
+
     /// How many clusters are compared with compositions.
     fn compared(&self) -> usize {
         self.points.len() / self.means.dim()

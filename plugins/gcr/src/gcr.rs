@@ -4,6 +4,7 @@ use compflow_api::{
     Clusterer, Clustering, Component, Distance, Embeddings, Error, Flags, ForeignClusterer, Level, Normalize,
     Result, Services, Shape, Space, Task, plural, register,
 };
+use compflow_kernels::weights;
 
 use crate::compositions::{Compositions, Near};
 use crate::greedy::{self, OnConflict};
@@ -12,7 +13,7 @@ use crate::params::{Method, Params, Preset};
 use crate::preliminary::Preliminary;
 use crate::reassigned::Reassigned;
 use crate::threshold::{Auto, Limit, Threshold};
-use crate::{exhaustive, known, maps, null, search, threshold};
+use crate::{exhaustive, known, maps, null, parts, search, threshold};
 
 /// The space of the authors' code.
 const AUTHORS_SPACE: Space = Space { normalize: Normalize::L2, distance: Distance::SqEuclidean };
@@ -109,7 +110,10 @@ impl Clusterer for Gcr {
             .base
             .cluster(&Task { space, ..*task }, services)
             .map_err(|error| error.context(format!("`gcr` got no clusters from its base `{base}`")))?;
-        let mut clusters = Preliminary::new(task.embeddings, &found.assignments, task.seeds);
+        // A base that ignores them has found clusters of examples that all count once.
+        let weights = task.weights.filter(|_| self.base_flags.contains(Flags::USES_WEIGHTS));
+        let weights = weights::check(weights, task.embeddings.len())?;
+        let mut clusters = Preliminary::new(task.embeddings, weights, &found.assignments, task.seeds);
         known::find_names(&mut clusters, &Task { space, ..*task }, services)?;
         let k = clusters.k();
         let possible = self.possible(degree, k, services);
@@ -137,7 +141,7 @@ impl Gcr {
             self.require_few_maps(k, compositions.degree())?;
         }
         let nearest = compositions.nearest(services)?;
-        let (threshold, null) = self.threshold(compositions, &nearest, services)?;
+        let (threshold, null) = self.threshold(compositions, clusters, &nearest, services)?;
         let limit = Limit { threshold, inclusive: self.inclusive };
         let possible = |limit: Limit| -> Result<Vec<Vec<Near>>> {
             let mut within = compositions.within(limit, services)?;
@@ -168,8 +172,7 @@ impl Gcr {
             }
             Method::Exhaustive => {
                 let candidates = possible(limit)?;
-                let gain =
-                    |cluster: usize, near: &Near| clusters.sizes[cluster] as f64 * (threshold - near.distance);
+                let gain = |cluster: usize, near: &Near| clusters.sizes[cluster] * (threshold - near.distance);
                 exhaustive::reassign(&candidates, members, gain, services)?
             }
         };
@@ -182,6 +185,7 @@ impl Gcr {
     fn threshold(
         &self,
         compositions: &Compositions<'_>,
+        clusters: &Preliminary,
         nearest: &[Option<Near>],
         services: &Services<'_>,
     ) -> Result<(f64, Option<Null>)> {
@@ -193,8 +197,49 @@ impl Gcr {
         if parted == 0.0 {
             return Ok((0.0, None));
         }
-        let null = null::compare(compositions, nearest, parted, services)?;
-        Ok((if null.rejected() { parted } else { 0.0 }, Some(null)))
+        let null = self.null(compositions, clusters, nearest, parted, services)?;
+        Ok((if null.is_some_and(|null| null.rejected()) { parted } else { 0.0 }, null))
+    }
+
+    /// How the clusters compare with clusters without unions; none if there are too few to be compared. The parts of a
+    /// cluster that the base has split lie near each other, and so near compositions of which the other is a member: as this
+    /// says nothing of unions, they are one here.
+    fn null(
+        &self,
+        compositions: &Compositions<'_>,
+        clusters: &Preliminary,
+        nearest: &[Option<Near>],
+        threshold: f64,
+        services: &Services<'_>,
+    ) -> Result<Option<Null>> {
+        let mut alike = compositions.alike(self.merging(compositions, threshold), services)?;
+        for (cluster, list) in alike.iter_mut().enumerate() {
+            list.retain(|near| clusters.known[cluster].is_none() || clusters.known[near.set].is_none());
+        }
+        let groups = parts::joined(&alike);
+        if groups.len() < 3 {
+            return Ok(None);
+        }
+        if groups.len() == clusters.k() {
+            return null::compare(compositions, nearest, threshold, services).map(Some);
+        }
+        let dim = compositions.means().dim();
+        let means: Vec<f32> = groups.iter().flat_map(|group| clusters.mean(group.iter().copied(), dim)).collect();
+        let joined = compositions.of_fewer(Embeddings::new(&means, dim), services)?;
+        null::compare(&joined, &joined.nearest(services)?, threshold, services).map(Some)
+    }
+
+    /// How near two clusters are that may be one.
+    fn merging(&self, compositions: &Compositions<'_>, threshold: f64) -> Limit {
+        Limit { threshold: self.part(compositions.distance()) * threshold, inclusive: false }
+    }
+
+    /// `merge` as a part of such distances.
+    fn part(&self, kind: Distance) -> f64 {
+        match kind {
+            Distance::SqEuclidean => self.merge * self.merge,
+            Distance::Euclidean => self.merge,
+        }
     }
 
     /// For every cluster what it may become and at what cost, the cheapest first.
@@ -205,11 +250,8 @@ impl Gcr {
         squared: impl Fn(f64) -> f64,
         services: &Services<'_>,
     ) -> Result<Vec<Vec<(f64, Near)>>> {
-        let part = match compositions.distance() {
-            Distance::SqEuclidean => self.merge * self.merge,
-            Distance::Euclidean => self.merge,
-        };
-        let merging = Limit { threshold: part * limit.threshold, inclusive: false };
+        let part = self.part(compositions.distance());
+        let merging = self.merging(compositions, limit.threshold);
         // Where nothing can be composed, nothing can be told of what is split either.
         let alike = match compositions.degree() {
             1 => vec![Vec::new(); compositions.means().len()],

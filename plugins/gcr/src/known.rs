@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, HashMap};
 use compflow_api::{Embeddings, Result, Services, Sets, Task};
 use compflow_kernels::counting;
 use compflow_kernels::known::identify;
+use compflow_kernels::pairs::squared;
+use compflow_kernels::weights::weight;
 
 use crate::preliminary::Preliminary;
 
@@ -32,26 +34,33 @@ pub(crate) enum Group<'a> {
     Known(&'a [u32]),
 }
 
-/// How many examples of a cluster are known to be each set; by its size, then in order.
-type Votes<'a> = BTreeMap<(usize, &'a [u32]), usize>;
+/// How many examples of a cluster are known to be each set, by their weights; by its size, then in order.
+type Votes<'a> = BTreeMap<(usize, &'a [u32]), f64>;
 
 /// The group of every example; none if it is in no cluster. `seeds` has the known sets, empty where there is none.
-pub(crate) fn groups<'a>(assignments: &'a Sets, seeds: Option<&'a Sets>) -> Vec<Option<Group<'a>>> {
+pub(crate) fn groups<'a>(
+    assignments: &'a Sets,
+    weights: Option<&[f32]>,
+    seeds: Option<&'a Sets>,
+) -> Vec<Option<Group<'a>>> {
     let found = |set: &'a [u32]| (!set.is_empty()).then_some(Group::Found(set));
     let Some(seeds) = seeds else { return assignments.iter().map(found).collect() };
     let mut votes: HashMap<&[u32], Votes<'_>> = HashMap::new();
-    for (set, seed) in assignments.iter().zip(seeds.iter()).filter(|(_, seed)| !seed.is_empty()) {
-        *votes.entry(set).or_default().entry((seed.len(), seed)).or_default() += 1;
+    for (row, (set, seed)) in assignments.iter().zip(seeds.iter()).enumerate() {
+        let weight = weight(weights, row);
+        if !seed.is_empty() && weight > 0.0 {
+            *votes.entry(set).or_default().entry((seed.len(), seed)).or_default() += weight;
+        }
     }
     // Where each known set is at home: so many of its examples has the cluster that has the most.
-    let mut most: HashMap<&[u32], usize> = HashMap::new();
+    let mut most: HashMap<&[u32], f64> = HashMap::new();
     for (&(_, seed), &count) in votes.values().flatten() {
         let most = most.entry(seed).or_default();
         *most = count.max(*most);
     }
     // Of as many votes, the smaller set, then the first.
     let majority = |votes: &Votes<'a>| -> Option<&'a [u32]> {
-        let (&(_, seed), count) = votes.iter().min_by_key(|(_, count)| std::cmp::Reverse(**count))?;
+        let (&(_, seed), count) = votes.iter().min_by(|a, b| b.1.total_cmp(a.1))?;
         (most.get(seed) == Some(count)).then_some(seed)
     };
     let majorities: HashMap<&[u32], &[u32]> =
@@ -92,8 +101,7 @@ pub(crate) fn find_names(clusters: &mut Preliminary, task: &Task<'_>, services: 
     let cost = |at: usize, set: &[u32]| -> f64 {
         let (union, number) = (unions[at].0, numbers.get(set).copied().unwrap_or_default());
         let [mean, composed] = [&points[union * dim..][..dim], &composed[number * dim..][..dim]];
-        let squared = mean.iter().zip(composed).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
-        clusters.sizes[union] as f64 * squared.sum::<f64>()
+        clusters.sizes[union] * squared(mean, composed)
     };
     let known: Vec<&[u32]> = unions.iter().map(|(_, set)| *set).collect();
     let found = identify(&known, &settled, &free, cost);
@@ -127,16 +135,16 @@ mod tests {
             Some(Known(&[0])),
             Some(Found(&[9])),
         ];
-        assert_eq!(groups(&assignments, Some(&seeds)), expected);
+        assert_eq!(groups(&assignments, None, Some(&seeds)), expected);
         let found: Vec<_> = assignments.iter().map(|set| (!set.is_empty()).then_some(Found(set))).collect();
-        assert_eq!(groups(&assignments, None), found);
+        assert_eq!(groups(&assignments, None, None), found);
     }
 
     #[test]
     fn misplaced_examples_take_nobody_along() {
         let assignments = Sets::singletons(&[5, 5, 5, 6, 6]);
         let seeds = Sets::from_iter([vec![0], vec![0], vec![], vec![0], vec![]]);
-        let found = groups(&assignments, Some(&seeds));
+        let found = groups(&assignments, None, Some(&seeds));
         assert_eq!(
             (found[2], found[3], found[4]),
             (Some(Group::Known(&[0])), Some(Group::Known(&[0])), Some(Group::Found(&[6])))
@@ -147,6 +155,8 @@ mod tests {
     fn of_as_many_votes_the_smaller_set_wins() {
         let assignments = Sets::singletons(&[5, 5, 5]);
         let seeds = Sets::from_iter([vec![0, 1], vec![2], vec![]]);
-        assert_eq!(groups(&assignments, Some(&seeds))[2], Some(Group::Known(&[2])));
+        assert_eq!(groups(&assignments, None, Some(&seeds))[2], Some(Group::Known(&[2])));
+        // A vote is one by weight.
+        assert_eq!(groups(&assignments, Some(&[2.0, 1.0, 1.0]), Some(&seeds))[2], Some(Group::Known(&[0, 1])));
     }
 }

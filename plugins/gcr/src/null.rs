@@ -9,10 +9,16 @@
 //! ```
 //!
 //! are means mixed at random. If the means come from any normal distribution, M' and M are equally likely, however few
-//! clusters there are, whatever their covariance (also one of low rank) and whatever g: the share of M' that do as well as
-//! M is an exact p-value. (Numbers permuted between clusters would do only if coordinates were independent.)
+//! clusters there are, whatever their covariance (also one of low rank) and whatever g. (Numbers permuted between clusters
+//! would do only if coordinates were independent.)
 //!
 //! How well they do is how far they stay below the threshold, Σ (τ - d_j) over the j with d_j < τ, in Euclidean distances.
+//! As τ is one that parts the distances of M and not those of M', M has a small advantage: where the share of M' that do as
+//! well is at most 5 %, unions are found where there are none in about 6 % of the cases. With a threshold of its own for
+//! every M' the share would be an exact p-value.
+//!
+//! Clusters that may be [parts](crate::parts) of one count as that one, M being what the base would have found without
+//! splitting any: else they would lie near compositions that contain the other part, and mixed means never do.
 //!
 //! Of many clusters, or of clusters with many compositions, some are looked at, drawn at random: of M as of M'.
 //!

@@ -39,7 +39,8 @@ pub struct Params {
     /// How the clusters to be reassigned are chosen: `"search"` unless given, and `"greedy"` if `on_conflict` is given.
     pub method: Option<Method>,
     /// Two clusters nearer to each other than this part of the threshold may be one that the base has split; 0 leaves all
-    /// apart. For `method = "search"`; a part of Euclidean distances, whatever the pipeline's distance.
+    /// apart. For `method = "search"`, and for `threshold = "auto"`, which does not take what is split for unions; a part of
+    /// Euclidean distances, whatever the pipeline's distance.
     #[schemars(range(min = 0, max = 1))]
     pub merge: f64,
     /// What happens when the next cluster would be both a composition and a member of one, with `method = "greedy"`:

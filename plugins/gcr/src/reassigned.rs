@@ -60,15 +60,15 @@ impl Reassigned {
     }
 
     /// The objective before and after each reassignment, the nearest first.
-    fn trace(&self, sizes: &[usize]) -> Vec<f64> {
+    fn trace(&self, sizes: &[f64]) -> Vec<f64> {
         let mut chosen: Vec<(f64, f64)> = self
             .chosen
             .iter()
             .zip(sizes)
-            .filter_map(|(near, &size)| Some((near.as_ref()?.distance, size as f64)))
+            .filter_map(|(near, &size)| Some((near.as_ref()?.distance, size)))
             .collect();
         chosen.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let alone = sizes.iter().sum::<usize>() as f64 * self.threshold;
+        let alone = sizes.iter().sum::<f64>() * self.threshold;
         let gains = chosen.iter().scan(alone, |objective, (distance, size)| {
             *objective -= size * (self.threshold - distance);
             Some(*objective)

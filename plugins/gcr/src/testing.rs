@@ -81,6 +81,8 @@ pub(crate) struct Given(GivenParams);
 pub(crate) struct GivenParams {
     /// The sets.
     pub(crate) sets: Vec<Vec<u32>>,
+    /// Whether it says that it goes by weights.
+    pub(crate) weighs: bool,
     /// Whether it says that it did not converge.
     pub(crate) wanders: bool,
     /// An error instead.
@@ -102,7 +104,8 @@ impl Component for Given {
     }
 
     fn flags(&self) -> Flags {
-        if self.0.sets.iter().any(Vec::is_empty) { Flags::ASSIGNS_NONE } else { Flags::NONE }
+        let weighs = if self.0.weighs { Flags::USES_WEIGHTS } else { Flags::NONE };
+        weighs.and(if self.0.sets.iter().any(Vec::is_empty) { Flags::ASSIGNS_NONE } else { Flags::NONE })
     }
 
     fn columns(&self) -> Vec<String> {

@@ -30,7 +30,7 @@ impl Nearest {
     /// Of row-major points, at least one.
     pub(super) fn new(points: &[f32], dim: usize) -> Self {
         let count = points.len() / dim;
-        let (sums, largest) = totals(points, dim);
+        let (sums, largest) = totals(points, None, dim);
         let mean: Vec<f32> = sums.iter().map(|sum| (sum / count as f64) as f32).collect();
         // Scales beyond what 32 bits hold are held there.
         let scale = unit(2.0 * f64::from(largest)).clamp(1e-37, 1e37) as f32;

@@ -52,7 +52,11 @@ pub(crate) fn advise(plan: &Plan, rows: &[Row], chosen: &Chosen, summary: &[Summ
             warn(Cause::GridEdge, &plan.clusterers[*clusterer].name, &text);
         }
     }
-    for (data, text) in indistinct(summary, deciding).into_iter().filter(|(data, _)| !plan.tunes(data)) {
+    let told = |clusterer: &str| {
+        let mut rows = rows.iter().filter(|row| row.cell.label(plan) == clusterer);
+        rows.any(|row| row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH))
+    };
+    for (data, text) in indistinct(summary, deciding, told).into_iter().filter(|(data, _)| !plan.tunes(data)) {
         warn(Cause::FewTrials, &format!("data `{data}`"), &text);
     }
 }
@@ -95,12 +99,12 @@ impl Group<'_> {
         let (mut most, mut unions, mut singletons) = (None::<(usize, usize)>, 0, 0);
         for (row, brief) in briefs() {
             let n = row.cell.trial(plan).size();
-            let alone = brief.occurring.alone as usize;
+            let found = brief.occurring.members as usize;
             unions += brief.occurring.unions;
-            singletons = singletons.max(brief.occurring.members as usize);
-            let found = brief.has_exemplars && !asks_for_k(row.cell.setup(plan));
-            if found && alone >= CLUSTERS_WORTH_A_WORD && alone * EXAMPLES_OF_A_CLUSTER > n {
-                most = Some(most.map_or((alone, n), |most| most.max((alone, n))));
+            singletons = singletons.max(found);
+            let unasked = brief.has_exemplars && !asks_for_k(row.cell.setup(plan));
+            if unasked && found >= CLUSTERS_WORTH_A_WORD && found * EXAMPLES_OF_A_CLUSTER > n {
+                most = Some(most.map_or((found, n), |most| most.max((found, n))));
             }
         }
         if let Some((clusters, n)) = most {
@@ -294,12 +298,14 @@ fn end(values: &[f64], value: f64) -> Option<&'static str> {
     (between && (value == least || value == most)).then_some(side)
 }
 
-/// Data sets on which the best method by the metric that decides cannot be told from others.
-fn indistinct(summary: &[Summary], metric: Option<&str>) -> Vec<(String, String)> {
+/// Data sets on which the best method by the metric that decides cannot be told from others. Those that are told the truth
+/// may be better than the best, with which they do not compete.
+fn indistinct(summary: &[Summary], metric: Option<&str>, told: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for best in summary.iter().filter(|entry| entry.best && Some(entry.metric.as_str()) == metric) {
         let others =
             summary.iter().filter(|entry| entry.data == best.data && entry.metric == best.metric && !entry.best);
+        let others = others.filter(|other| !told(&other.clusterer) || told(&best.clusterer));
         let alike: Vec<String> = others
             .filter(|other| {
                 let differs = (best.mean - other.mean).abs() > WORTH_COMPARING * best.mean.abs();
@@ -319,4 +325,33 @@ fn indistinct(summary: &[Summary], metric: Option<&str>) -> Vec<(String, String)
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_are_told_the_truth_are_no_rivals() {
+        let entry = |clusterer: &str, mean, best| Summary {
+            data: "d".to_owned(),
+            clusterer: clusterer.to_owned(),
+            metric: "acri".to_owned(),
+            unit: Unit::Share,
+            trials: 5,
+            mean,
+            se: Some(0.1),
+            best,
+            p_vs_best: (!best).then_some(0.4),
+        };
+        let summary = [entry("told", 0.9, false), entry("cgm", 0.8, true), entry("ckm", 0.7, false)];
+        let texts = |told: &[&str]| -> Vec<String> {
+            let found = indistinct(&summary, Some("acri"), |clusterer| told.contains(&clusterer));
+            found.into_iter().map(|(_, text)| text).collect()
+        };
+        let text = "5 trials cannot show that cgm is better than ckm by acri: more trials could";
+        assert_eq!(texts(&["told"]), [text]);
+        let all = "5 trials cannot show that cgm is better than told, ckm by acri: more trials could";
+        assert_eq!(texts(&["told", "cgm", "ckm"]), [all], "they compete where all are told");
+    }
 }

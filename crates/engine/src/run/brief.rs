@@ -29,8 +29,6 @@ pub(crate) struct Brief {
 pub(crate) struct Occurring {
     /// Singletons that some example belongs to, alone or with others.
     pub(crate) members: u32,
-    /// Singletons that some example belongs to alone.
-    pub(crate) alone: u32,
     /// Sets of several singletons.
     pub(crate) unions: u32,
 }
@@ -39,8 +37,8 @@ impl Occurring {
     pub(crate) fn of(assignments: &Sets) -> Self {
         let sets: HashSet<&[u32]> = assignments.iter().collect();
         let members: HashSet<u32> = sets.iter().flat_map(|set| set.iter().copied()).collect();
-        let count = |wanted: fn(usize) -> bool| sets.iter().filter(|set| wanted(set.len())).count() as u32;
-        Self { members: members.len() as u32, alone: count(|size| size == 1), unions: count(|size| size > 1) }
+        let unions = sets.iter().filter(|set| set.len() > 1).count();
+        Self { members: members.len() as u32, unions: unions as u32 }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Float32Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, UInt32Type};
 use arrow_array::{ArrayRef, FixedSizeListArray};
 
 use crate::common::{Folder, embeddings, numbers, sets};
@@ -60,6 +61,30 @@ fn what_looks_odd_is_said_once_with_what_to_do() {
     let (_, again) = folder.run(&["run", "p.toml", "--out", "out"], 0);
     assert!(again.contains("C104"), "what is kept is advised on, too: {again}");
     assert!(!folder.run(&["run", "p.toml", "--out", "out", "--quiet"], 0).1.contains("C104"));
+}
+
+#[test]
+fn exemplars_are_counted_as_in_the_table_of_runs() {
+    let folder = Folder::new();
+    // A third of the exemplars are members of unions only.
+    let pipeline = r#"
+name = "p"
+degree = 2
+composer = { use = "max" }
+[[data]]
+name = "d"
+loader = "synthetic"
+params = { n = 200, dim = 6, k = 4, noise = 2.0 }
+[[clusterer]]
+use = "cap"
+params = { preference = -3, max_iter = 1, finish = "choices" }
+[[evaluator]]
+use = "cri"
+"#;
+    let line = told(&folder, "C102", pipeline).expect("many exemplars");
+    let runs = folder.read_parquet("out/runs.parquet");
+    let singletons = runs.column_by_name("singletons").unwrap().as_primitive::<UInt32Type>().value(0);
+    assert!(line.contains(&format!("{singletons} exemplars for 200 examples")), "{singletons}: {line}");
 }
 
 /// Two directions and what is between them, of very different lengths.

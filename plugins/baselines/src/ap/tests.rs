@@ -157,7 +157,7 @@ fn what_did_not_converge_is_usable_and_says_so() {
     assert_eq!(
         host.warnings(),
         [
-            "ap found no exemplar in 1 iterations and took the best; raise `max_iter`, as more `damping` did not help, up to 0.95",
+            "ap found no exemplar in 1 iteration and took the best; raise `max_iter`, as more `damping` did not help, up to 0.95",
             "ap did not converge in 12 iterations; raise `max_iter`, as more `damping` did not help, up to 0.95",
         ]
     );

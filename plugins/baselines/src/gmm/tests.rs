@@ -361,16 +361,23 @@ fn a_weight_of_two_is_an_example_twice() {
 #[test]
 fn weights_reach_the_start_and_the_result() {
     // Two groups and far examples without weight, of which k-means would make a group of its own.
-    let values = [0.0, 1.0, 0.5, 10.0, 11.0, 10.5, 1000.0];
     let weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0];
-    let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&values, 1)) };
-    for variant in [Variant::Em, Variant::Bayes] {
+    let far = [1e3, 1e6, 1e25].map(|far| [0.0, 1.0, 0.5, 10.0, 11.0, 10.5, far]);
+    let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&far[0], 1)) };
+    for (values, variant) in far.iter().flat_map(|values| [(values, Variant::Em), (values, Variant::Bayes)]) {
+        let task = Task { embeddings: Embeddings::new(values, 1), ..task };
         let found = gmm(2, variant, Covariance::Full).cluster(&task, &Services::none()).unwrap();
         found.check(&task).unwrap();
         assert!(found.centroids.iter().all(|centroid| (0.0..11.0).contains(centroid)), "{:?}", found.centroids);
         // So few examples leave the variant `bayes` with its prior.
         assert!(variant == Variant::Bayes || found.assignments[0] != found.assignments[5]);
     }
+    let host = Watcher::new(usize::MAX);
+    let normalised = [1.0 / 7.0; 7];
+    let small = Task { weights: Some(&normalised), ..task };
+    let services = Services { host: &host, ..Services::none() };
+    gmm(2, Variant::Em, Covariance::Full).cluster(&small, &services).unwrap();
+    assert!(host.warnings()[0].contains("multiply them by 7 if"), "{:?}", host.warnings());
     let weights = [0.0; 7];
     let task = Task { weights: Some(&weights), ..task };
     let refused = gmm(2, Variant::Em, Covariance::Full).cluster(&task, &Services::none()).unwrap_err();

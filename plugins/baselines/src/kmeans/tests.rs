@@ -22,7 +22,11 @@ fn found(values: &[f32], dim: usize, params: Params) -> Clustering {
 }
 
 fn prepare(values: &[f32], dim: usize) -> Points {
-    Points::new(values.to_vec(), dim, 1024, &Workers::alone(), &Services::none()).unwrap()
+    weighted(values, None, dim)
+}
+
+fn weighted(values: &[f32], weights: Option<&[f32]>, dim: usize) -> Points {
+    Points::weighted(values.to_vec(), weights, dim, 1024, &Workers::alone(), &Services::none()).unwrap()
 }
 
 fn lloyd(points: &Points, centres: Vec<f32>) -> Run {
@@ -309,8 +313,9 @@ fn a_weight_of_two_is_an_example_twice() {
     let (n, dim, k) = (600, 4, 7);
     let values = examples::uniform(n, dim, 8);
     let times: Vec<usize> = (0..n).map(|row| row % 4).collect();
-    let (mut weighted, doubled) = (prepare(&values, dim), prepare(&repeated(&values, dim, &times), dim));
-    weighted.weigh(&times.iter().map(|&times| times as f32).collect::<Vec<_>>());
+    let weights: Vec<f32> = times.iter().map(|&times| times as f32).collect();
+    let weighted = weighted(&values, Some(&weights), dim);
+    let doubled = prepare(&repeated(&values, dim, &times), dim);
     let from = |points: &Points| lloyd(points, points.frame().prepared(&values[..k * dim]));
     let (found, expected) = (from(&weighted), from(&doubled));
     let labels: Vec<u32> = (0..n).flat_map(|row| vec![found.labels[row]; times[row]]).collect();
@@ -343,6 +348,24 @@ fn what_weighs_nothing_moves_no_centre_and_is_never_one() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn however_far_it_lies_what_weighs_nothing_changes_nothing() {
+    let (n, dim, k) = (600, 4, 7);
+    let mut values = examples::uniform(n, dim, 8);
+    let alone = found(&values, dim, params(k));
+    for far in [1e6, 1e25] {
+        values.truncate(n * dim);
+        values.extend([far, -far, 0.0, far].repeat(3));
+        let mut weights = vec![1.0; n];
+        weights.extend([0.0; 3]);
+        let task = Task { weights: Some(&weights), ..Task::new(Embeddings::new(&values, dim)) };
+        let found = KMeans(params(k)).cluster(&task, &Services::none()).unwrap();
+        let inertia = |found: &Clustering| found.diagnostics.objective;
+        // Weights are summed up in other blocks, and other rows are drawn.
+        assert!((inertia(&found) - inertia(&alone)).abs() < 0.05 * inertia(&alone), "{far}: {}", inertia(&found));
     }
 }
 

@@ -73,7 +73,7 @@ fn what_was_done_about_it_is_said() {
     };
     let (found, said) = warnings(&few.task(Normalize::None), Params::new(3));
     assert!(
-        said.iter().any(|line| line.contains("12 examples say little of a covariance in 40 dimensions")),
+        said.iter().any(|line| line.contains("little is said by 12 examples of a covariance in 40 dimensions")),
         "{said:?}"
     );
     assert!(resolved(&found, "shrinkage") > 0.5);

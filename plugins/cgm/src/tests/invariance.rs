@@ -1,6 +1,7 @@
 //! What must not change the result, and what must hold whatever the data.
 
 use compflow_api::BATCH_ROWS;
+use compflow_kernels::testing::watcher::Watcher;
 use proptest::prelude::*;
 
 use super::*;
@@ -100,19 +101,29 @@ fn a_weight_of_two_is_the_example_twice() {
         assert_eq!(outliers, scalar(&weighted, "outliers") > 0.0, "there is something to count");
     }
     // Rows that count for nothing may lie anywhere.
-    let mut values = planted.values.clone();
-    values.extend(std::iter::repeat_n(40.0, 4 * n));
     let weights: Vec<f32> = (0..2 * n).map(|row| f32::from(u8::from(row < n))).collect();
-    for outliers in [false, true] {
+    for (outliers, far) in [(false, 40.0), (true, 40.0), (false, 1e6), (true, 1e6), (false, 1e25), (true, 1e25)] {
+        let mut values = planted.values.clone();
+        values.extend(std::iter::repeat_n(far, 4 * n));
         let cgm = Cgm::beginning_with(Params { outliers, ..Params::new(3) }, Box::new(Given(start.clone())));
         let task = planted.task(Normalize::None);
         let plain = cgm.cluster(&task, &Services::none()).unwrap();
         let task = Task { embeddings: Embeddings::new(&values, 4), weights: Some(&weights), ..task };
         let beside = cgm.cluster(&task, &Services::none()).unwrap();
-        (0..n).for_each(|row| assert_eq!(beside.assignments[row], plain.assignments[row], "{outliers} {row}"));
+        (0..n).for_each(|row| {
+            assert_eq!(beside.assignments[row], plain.assignments[row], "{outliers} {far} {row}");
+        });
         let (a, b) = (scalar(&beside, "log_likelihood"), scalar(&plain, "log_likelihood"));
-        assert!((a - b).abs() < 1e-3 * b.abs(), "{outliers}: {a} {b}");
+        assert!((a - b).abs() < 1e-3 * b.abs(), "{outliers} {far}: {a} {b}");
     }
+    // Those that add up to 1 are told to count.
+    let host = Watcher::new(usize::MAX);
+    let normalised = vec![1.0 / n as f32; n];
+    let task = Task { weights: Some(&normalised), ..planted.task(Normalize::None) };
+    let services = Services { host: &host, ..Services::none() };
+    cluster(&task, Params::new(3), &start, &services).unwrap();
+    let (said, expected) = (host.warnings(), format!("multiply them by {n} if"));
+    assert!(said.iter().any(|line| line.contains(&expected)), "{said:?}");
     let none = vec![0.0; n];
     let task = Task { weights: Some(&none), ..planted.task(Normalize::None) };
     let error = cluster(&task, Params::new(3), &start, &Services::none()).unwrap_err();

@@ -174,15 +174,37 @@ impl Clusterer for Slices {
     }
 }
 
-/// A host that has one clusterer.
+/// A clusterer that asks for the truth.
+struct Oracle;
+
+impl Component for Oracle {
+    const NAME: &'static str = "oracle";
+    const SUMMARY: &'static str = "";
+    const FLAGS: Flags = Flags::NEEDS_TRUTH;
+    type Params = NoParams;
+
+    fn new(_: NoParams, _: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Oracle {
+    fn cluster(&self, _: &Task<'_>, _: &Services<'_>) -> Result<Clustering> {
+        Err(Error::new("was given no truth"))
+    }
+}
+
+/// A host that has these clusterers.
 struct WithSlices;
 
 impl Host for WithSlices {
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
-        if (kind, name) == (Kind::Clusterer, "slices") {
-            return Registration::clusterer::<Slices>().component()?.create(params, &Services::none());
-        }
-        Err(Error::new(format!("no {kind} named `{name}`")))
+        let registration = match (kind, name) {
+            (Kind::Clusterer, "slices") => Registration::clusterer::<Slices>(),
+            (Kind::Clusterer, "oracle") => Registration::clusterer::<Oracle>(),
+            _ => return Err(Error::new(format!("no {kind} named `{name}`"))),
+        };
+        registration.component()?.create(params, &Services::none())
     }
 }
 
@@ -210,6 +232,8 @@ fn another_clusterer_may_say_where_to_begin() {
     }
     let error = create(r#"{"k": 2, "init": {"use": "halves"}}"#).unwrap_err().to_string();
     assert_eq!(error, "`init` `halves`: no clusterer named `halves`");
+    let error = create(r#"{"k": 2, "init": {"use": "oracle"}}"#).unwrap_err().to_string();
+    assert_eq!(error, "`init` must not be `oracle`, which is given the truth: a start has to do without it");
     let error = create(r#"{"k": 2, "init": {"use": "slices", "params": {"parts": 3}}}"#).unwrap_err().to_string();
     assert!(error.starts_with("`init.params.parts` of `slices` is not a parameter"), "{error}");
 }

@@ -73,14 +73,18 @@ fn what_does_not_count_moves_nothing() {
     let mut planted = plant(Plain::Sum, 3, 2, 4, 30, 0.1, 2);
     let mut weights = vec![1.0; planted.truth.len()];
     let without = planted.cluster(Params::new(3), &Services::none()).unwrap();
-    // Far away, where a start or a singleton without examples would go first.
-    planted.values.extend([90.0, -70.0, 80.0, 60.0].repeat(20));
+    let counting = planted.values.len();
     weights.resize(weights.len() + 20, 0.0);
-    let task = Task { weights: Some(&weights), ..planted.task(Normalize::None) };
-    let found = cluster(&task, Params::new(3), &Services::none()).unwrap();
-    let (a, b) = (found.diagnostics.objective, without.diagnostics.objective);
-    assert!((a - b).abs() < 1e-4 * b, "{a} {b}");
-    assert_eq!(found.assignments.len(), weights.len());
+    for far in [1.0, 1e6, 1e25] {
+        // Far away, where a start or a singleton without examples would go first.
+        planted.values.truncate(counting);
+        planted.values.extend([90.0 * far, -70.0 * far, 80.0 * far, 60.0 * far].repeat(20));
+        let task = Task { weights: Some(&weights), ..planted.task(Normalize::None) };
+        let found = cluster(&task, Params::new(3), &Services::none()).unwrap();
+        let (a, b) = (found.diagnostics.objective, without.diagnostics.objective);
+        assert!((a - b).abs() < 1e-4 * b, "{far}: {a} {b}");
+        assert_eq!(found.assignments.len(), weights.len());
+    }
 }
 
 #[test]

@@ -97,3 +97,45 @@ fn huge_and_tiny_examples_are_told_apart() {
         assert_eq!(Run::new(&scaled, 3).on(&sets, json!({})).unwrap().assignments, plain.assignments);
     }
 }
+
+/// Runs `gcr` over a base that goes by weights.
+fn weighted(values: &[f32], weights: Option<&[f32]>, sets: &[Vec<u32>], params: Value) -> Clustering {
+    let shop = Shop::default();
+    let services = Services { host: &shop, ..Services::none() };
+    let mut params = params;
+    params["base"] = json!({ "use": "given", "params": { "sets": sets, "weighs": true } });
+    let gcr = services.clusterer("gcr", &params.to_string()).unwrap();
+    assert!(gcr.flags().unwrap().contains(Flags::USES_WEIGHTS));
+    let composer = testing::max();
+    let task = Task { degree: 2, composer: Some(&composer), weights, ..Task::new(Embeddings::new(values, 3)) };
+    gcr.cluster(&task, &services).unwrap()
+}
+
+#[test]
+fn a_weight_of_two_is_the_example_twice_and_one_of_0_is_as_if_it_were_not_there() {
+    let (mut values, mut sets) = unions();
+    // One of each two examples lies beside the other.
+    values.iter_mut().zip(examples::uniform(12, 3, 2)).for_each(|(value, noise)| *value += 0.05 * noise);
+    let weights: Vec<f32> = (0..12).map(|row| [1.0, 2.0][row % 2]).collect();
+    let rows: Vec<usize> = (0..12).flat_map(|row| std::iter::repeat_n(row, 1 + row % 2)).collect();
+    let twice: Vec<f32> = rows.iter().flat_map(|&row| &values[3 * row..][..3]).copied().collect();
+    let sets_twice: Vec<Vec<u32>> = rows.iter().map(|&row| sets[row].clone()).collect();
+    for params in [json!({}), json!({ "method": "greedy" }), json!({ "method": "exhaustive" })] {
+        let found = weighted(&values, Some(&weights), &sets, params.clone());
+        let expected = weighted(&twice, None, &sets_twice, params.clone());
+        assert!(found.clusters.iter().any(|set| set.len() == 2));
+        assert_eq!((&found.clusters, &found.singletons), (&expected.clusters, &expected.singletons));
+        assert_eq!(found.diagnostics, expected.diagnostics);
+        for (at, &row) in rows.iter().enumerate() {
+            assert_eq!(found.assignments[row], expected.assignments[at], "{params}");
+        }
+    }
+    let alone = weighted(&values, None, &sets, json!({}));
+    values.extend([1e25, -1e25, 1e25].repeat(3));
+    sets.extend(singletons(&[1, 7, 9]));
+    let weights: Vec<f32> = (0..15).map(|row| f32::from(u8::from(row < 12))).collect();
+    let found = weighted(&values, Some(&weights), &sets, json!({}));
+    assert_eq!((&found.clusters, &found.singletons), (&alone.clusters, &alone.singletons));
+    assert_eq!(found.diagnostics, alone.diagnostics);
+    (0..12).for_each(|row| assert_eq!(found.assignments[row], alone.assignments[row]));
+}
