@@ -66,8 +66,9 @@
 //! - The search ends where no single step helps, which need not be the best; over the shipped sets another start changed
 //!   nothing.
 //! - `threshold = "auto"` asks whether there are unions at all, not which: where there are some, one of the clusters that
-//!   are none may still be taken for one. The null errs in about 6 % of the cases for means from a normal distribution, also if the base split some; and with few clusters
-//!   (below eight or so) or in two or three dimensions it may not see unions that are there.
+//!   are none may still be taken for one. The null errs in about 6 % of the cases for means from a normal distribution, also if
+//!   the base split some; and with few clusters (below eight or so) or in two or three dimensions it may not see unions that
+//!   are there.
 //! - A given threshold is a distance in one space with one embedding; nothing carries it over to another.
 //!
 //! Measurements are in `docs/gcr.md`.

@@ -36,13 +36,11 @@ impl Limit {
     }
 }
 
-/// If the near distances are on average more than this part of the far ones, the two are not told apart.
-const APART: f64 = 2.0 / 3.0;
-
 /// The rule `"auto"`: the clusters' distances from their nearest compositions are cut into near and far ones such that
 /// the squared deviations from the two means are least, and the threshold is the middle between the farthest of the near
-/// and the nearest of the far. 0, which admits nothing, if the near ones are not much nearer than the far ones: then
-/// nothing is taken for a composition.
+/// and the nearest of the far. Distances always part somewhere; whether that says anything is asked of the [null](crate::null).
+/// How far apart the two are does not tell: a mean of n examples lies σ²/n from where it belongs, which is added to near and far
+/// distances alike. 0, which admits nothing, if there are fewer than two.
 ///
 /// Both the cut and the middle are those of Euclidean distances, whatever the pipeline's `distance`, so that either
 /// kind leads to the same clusters.
@@ -56,7 +54,7 @@ pub(crate) fn auto(distances: &[f64], kind: Distance) -> f64 {
     let spread = |part: &[f64]| part.iter().map(|distance| (distance - mean(part)).powi(2)).sum::<f64>();
     let cuts = (1..sorted.len()).map(|at| sorted.split_at(at));
     let parted = cuts.min_by(|a, b| (spread(a.0) + spread(a.1)).total_cmp(&(spread(b.0) + spread(b.1))));
-    let Some((near, far)) = parted.filter(|(near, far)| mean(near) <= APART * mean(far)) else { return 0.0 };
+    let Some((near, far)) = parted else { return 0.0 };
     let middle = f64::midpoint(near[near.len() - 1], far[0]);
     match kind {
         Distance::SqEuclidean => middle * middle,
@@ -85,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_does_not_part_admits_nothing() {
-        for distances in [&[][..], &[1.0], &[0.0, 0.0, 0.0], &[2.0, 2.0, 2.0], &[0.9, 1.0, 1.1, 1.2]] {
+        for distances in [&[][..], &[1.0], &[0.0, 0.0, 0.0], &[2.0, 2.0, 2.0]] {
             let limit = Limit { threshold: auto(distances, Distance::Euclidean), inclusive: false };
             assert!(!distances.iter().any(|distance| limit.admits(*distance)), "{distances:?}");
         }

@@ -391,13 +391,20 @@ fn g_is_what_its_formula_says() {
 #[test]
 fn the_most_central_example_is_the_one_nearest_to_the_mean() {
     let mut collector = Collector::new(Space::default());
-    let rows: [(f32, &[&str]); 5] =
-        [(0.0, &["a"]), (1.0, &["a"]), (10.0, &["a"]), (5.0, &["b"]), (6.0, &["a", "b"])];
+    let rows: [(f32, &[&str]); 7] = [
+        (0.0, &["a"]),
+        (1.0, &["a"]),
+        (10.0, &["a"]),
+        (5.0, &["b"]),
+        (7.0, &["c"]),
+        (6.0, &["a", "b"]),
+        (8.0, &["a", "c"]),
+    ];
     for (value, labels) in rows {
         collector.push((0, 0), &[value], 1.0, labels.iter().copied());
     }
     let labelled = collector.finish().unwrap();
     let group = &labelled.groups[0];
     let central: Vec<usize> = group.sets.iter().map(|set| group.most_central(set, 1)).collect();
-    assert_eq!(central, [1, 3, 4]);
+    assert_eq!(central, [1, 3, 4, 5, 6]);
 }

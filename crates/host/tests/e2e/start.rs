@@ -418,7 +418,8 @@ fn init_judges_composers_by_whatever_labels_there_are() {
     for files in [&["a.csv", "none.csv"][..], &["none.csv", "a.csv"], &["some.csv"]] {
         folder.run(&[&["init", "--force"], files].concat(), 0);
         let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
-        assert!(pipeline.contains("use = \"max\""), "{files:?}: {pipeline}");
+        assert!(pipeline.contains("Judged by the labels:"), "{files:?}: {pipeline}");
+        assert!(pipeline.contains("as well in"), "{files:?}: {pipeline}");
     }
 }
 

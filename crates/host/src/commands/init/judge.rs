@@ -32,6 +32,12 @@ impl Judgement {
         self.candidates[0]
     }
 
+    /// Whether some candidate of the other space is as good as the best.
+    pub(super) fn is_either_space_best(&self) -> bool {
+        let best = self.best();
+        self.candidates.iter().any(|other| other.normalize != best.normalize && other.share == best.share)
+    }
+
     /// A candidate in words.
     fn words(candidate: Candidate) -> String {
         let Candidate { composer, normalize, share } = candidate;

@@ -244,6 +244,9 @@ fn space_and_composer(facts: &Facts, judgement: Option<&Judgement>, found: &[Fou
         format!("Most vectors are {lengths} long: \"l2\" compares directions alone, \"none\" lengths, too.")
     };
     let why = match best {
+        Some(_) if judgement.is_some_and(Judgement::is_either_space_best) => {
+            "Unions are predicted as well in the other space."
+        }
         Some(_) => "Unions are predicted better in this space than in the other.",
         None if facts.degree > 1 => "Without labelled unions to judge by, directions are the safer choice.",
         None => "",

@@ -15,7 +15,7 @@ fn what_did_not_converge_is_usable_and_says_so() {
     let warnings = host.warnings();
     assert_eq!(
         warnings[0],
-        "cap did not converge in 1 iterations, and found no exemplar; raise `damping` or `max_iter`"
+        "cap did not converge in 1 iteration, and found no exemplar; raise `damping` or `max_iter`"
     );
     assert!(warnings.contains(&"cap did not converge in 14 iterations; raise `damping` or `max_iter`".to_owned()));
 }
