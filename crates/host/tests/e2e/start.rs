@@ -419,7 +419,7 @@ fn init_judges_composers_by_whatever_labels_there_are() {
         folder.run(&[&["init", "--force"], files].concat(), 0);
         let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
         assert!(pipeline.contains("Judged by the labels:"), "{files:?}: {pipeline}");
-        assert!(pipeline.contains("as well in"), "{files:?}: {pipeline}");
+        assert!(pipeline.contains("Unions are predicted as"), "{files:?}: {pipeline}");
     }
 }
 
