@@ -44,17 +44,22 @@ pub fn lonely(points: &[f32], weights: Option<&[f32]>, dim: usize, services: &Se
         let (_, nearest, _) = similarities.select_nth_unstable_by(NEIGHBOUR.min(m) - 1, |a, b| b.total_cmp(a));
         found.push(-*nearest);
     }
+    Ok(far(&found, weights))
+}
+
+/// Of squared distances, which are more than three times as far as the median, by weight.
+pub fn far(distances: &[f32], weights: Option<&[f32]>) -> Vec<bool> {
     let weight = |at: usize| weights.map_or(1.0, |weights| f64::from(weights[at]));
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_unstable_by(|&a, &b| found[a].total_cmp(&found[b]));
+    let mut order: Vec<usize> = (0..distances.len()).collect();
+    order.sort_unstable_by(|&a, &b| distances[a].total_cmp(&distances[b]));
     let half = 0.5 * order.iter().map(|&at| weight(at)).sum::<f64>();
     let mut below = 0.0;
     let median = order.into_iter().find(|&at| {
         below += weight(at);
         below >= half
     });
-    let median = median.map_or(f32::INFINITY, |at| found[at]);
-    Ok(found.iter().map(|&distance| distance > FAR * median).collect())
+    let median = median.map_or(f32::INFINITY, |at| distances[at]);
+    distances.iter().map(|&distance| distance > FAR * median).collect()
 }
 
 /// What to say if a few of the points, which are centred, hold most of all squared distances: whoever sums these up looks at nothing else.

@@ -7,7 +7,7 @@ use compflow_api::{
 use compflow_kernels::counting;
 use compflow_kernels::elsewhere::{self, GATHER, LOOK};
 use compflow_kernels::known::{self, Gathering};
-use compflow_kernels::lonely::lonely;
+use compflow_kernels::lonely::{far, lonely};
 use compflow_kernels::nested::Once;
 use compflow_kernels::objective::{Model, composer_of};
 use compflow_kernels::source::{Look, Preparation, Source};
@@ -249,11 +249,14 @@ impl Cgm {
                     continue;
                 }
                 begun.push(groups);
-                data.set_aside(
-                    &mut found,
-                    &mixture,
-                    apart.iter().map(|&at| (sample.numbers[at], &sample.points[at * dim..][..dim])),
-                )?;
+                // The few examples of a rare union have no others near them either, but lie where it is composed.
+                let is_far = match apart.is_empty() {
+                    true => Vec::new(),
+                    false => far(&mixture.distances(&sample.points), sample.weights.as_deref()),
+                };
+                let outliers = apart.iter().filter(|&&at| is_far[at]);
+                let outliers = outliers.map(|&at| (sample.numbers[at], &sample.points[at * dim..][..dim]));
+                data.set_aside(&mut found, &mixture, outliers)?;
                 let fit = self.fit(&setting, &data, mixture, found, (at, count))?;
                 if best.as_ref().is_none_or(|best| fit.bound() > best.bound()) {
                     best = Some(fit);

@@ -4,6 +4,7 @@ use compflow_api::{Result, Sets};
 use compflow_kernels::frame::Frame;
 use compflow_kernels::lbfgs::{self, Limits};
 use compflow_kernels::objective::{Model, Objective};
+use compflow_kernels::pairs::squared;
 use serde::{Deserialize, Serialize};
 
 use crate::covariance::{Covariance, Prior, trace};
@@ -56,6 +57,18 @@ pub(crate) struct Mixture {
     pub(crate) outliers: Option<Outliers>,
     /// Steps that diverged.
     pub(crate) diverged: usize,
+}
+
+impl Mixture {
+    /// How far every point is from the nearest centre, squared.
+    pub(crate) fn distances(&self, points: &[f32]) -> Vec<f32> {
+        let dim = self.centres.len() / self.slack.len();
+        let nearest = |point: &[f32]| {
+            self.centres.chunks_exact(dim).map(|centre| squared(point, centre)).fold(f64::INFINITY, f64::min)
+                as f32
+        };
+        points.chunks_exact(dim).map(nearest).collect()
+    }
 }
 
 /// The component that takes what no set explains: normal around the mean of all data, with the shape that sets had after

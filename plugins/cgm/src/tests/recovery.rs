@@ -120,3 +120,19 @@ fn the_likeliest_of_several_starts_is_kept() {
     // Among the starts of a sample, too.
     assert!(run(1, n / 2) < 0.9 && run(2, n / 2) > 0.99);
 }
+
+#[test]
+fn the_few_examples_of_rare_unions_are_no_outliers() {
+    let (each, sets) = (40, 10);
+    let planted = plant(Plain::Sum, 4, 2, 8, each, 0.3, 1.0, 3);
+    // All examples of singletons, and two of every union.
+    let is_kept = |row: &usize| planted.truth[*row].len() == 1 || *row < 2 * sets;
+    let kept: Vec<usize> = (0..each * sets).filter(is_kept).collect();
+    let values: Vec<f32> = kept.iter().flat_map(|&row| &planted.values[8 * row..][..8]).copied().collect();
+    let task = Task { embeddings: Embeddings::new(&values, 8), ..planted.task(Normalize::None) };
+    let params = Params { outliers: true, ..Params::new(4) };
+    let found = cluster(&task, params, &planted.start, &Services::none()).unwrap();
+    let right =
+        kept.iter().zip(found.assignments.iter()).filter(|&(&row, set)| planted.truth[row].len() == set.len());
+    assert_eq!(right.count(), kept.len());
+}
