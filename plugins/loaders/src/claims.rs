@@ -1,13 +1,16 @@
 //! What a file claims about itself, held against what it can be: decoders believe sizes and nesting that they are told, and a
 //! failed allocation or a full stack ends the process, which no error does.
 
+mod headers;
 pub(crate) mod ipc;
 #[cfg(test)]
 mod mutations;
 pub(crate) mod npy;
+mod pages;
 pub(crate) mod parquet;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use compflow_api::Result;
 

@@ -12,6 +12,8 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
     RowSelector,
 };
+use parquet::basic::Type;
+use parquet::schema::types::ColumnDescPtr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,16 +125,23 @@ fn first_length(
     memory: u64,
 ) -> Option<usize> {
     let (column, _) = metadata.schema().fields().find(request.column("embedding")?)?;
+    let schema = metadata.parquet_schema();
+    let is_text = |(at, leaf): (usize, &ColumnDescPtr)| {
+        schema.get_column_root_idx(at) == column && leaf.physical_type() == Type::BYTE_ARRAY
+    };
+    if schema.columns().iter().enumerate().any(is_text) {
+        return None;
+    }
     let file = open(path).ok()?;
     let mut reader = decode(|| {
         for group in 0..metadata.metadata().num_row_groups() {
-            claims::parquet::check_lists(&file, metadata, group, &[column], memory)?;
+            claims::parquet::check_columns(&file, metadata, group, &[column], memory)?;
             if metadata.metadata().row_group(group).num_rows() > 0 {
                 break;
             }
         }
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
-        let projection = ProjectionMask::roots(metadata.parquet_schema(), [column]);
+        let projection = ProjectionMask::roots(schema, [column]);
         Ok(builder.with_projection(projection).with_batch_size(1).with_limit(1).build()?)
     })
     .ok()?;
@@ -213,7 +222,7 @@ impl Parts for RowGroups {
         let (group, skipped, taken) = self.groups[part];
         let read: Vec<usize> = emitted.iter().chain(&tested).copied().collect();
         let at_once = decode(|| {
-            claims::parquet::check_lists(&file, &self.metadata, group, &read, self.memory)?;
+            claims::parquet::check_columns(&file, &self.metadata, group, &read, self.memory)?;
             claims::parquet::rows_at_once(&file, &self.metadata, group, &read, self.memory)
         });
         let at_once = at_once.map_err(|text| damaged(&path, text))?;

@@ -10,30 +10,22 @@ use std::sync::Arc;
 use arrow_schema::ArrowError;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::basic::{Encoding, Type};
-use parquet::column::page::PageReader;
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::check_size;
+use super::headers::check_headers;
+use super::pages::Pages;
+use super::walk::{I32, LIST, STRUCT, Walk};
 use crate::source::{most_at_once, too_long};
 
 /// Groups inside one another that a schema may have; a list takes two.
 const MOST_LEVELS: usize = 64;
-/// Structures inside one another that any footer has.
-const MOST_STRUCTURES: usize = 32;
 /// The fields of the footer and of an element of the schema that are looked at.
 const SCHEMA: i64 = 2;
 const CHILDREN: i64 = 5;
-
-/// Types of the compact protocol.
-const STOP: u8 = 0;
-const TRUE: u8 = 1;
-const FALSE: u8 = 2;
-const I32: u8 = 5;
-const LIST: u8 = 9;
-const STRUCT: u8 = 12;
 
 /// Refuses footers with lists that are longer than themselves, or a schema that is nested too deep. What is wrong otherwise
 /// is for the decoder to say.
@@ -59,14 +51,14 @@ pub(crate) fn check_footer(mut file: &File) -> Result<(), String> {
 }
 
 fn check_schema(footer: &[u8]) -> Result<(), String> {
-    let mut walk = Walk { rest: footer };
+    let mut walk = Walk::new(footer, "its footer");
     let mut children = Vec::new();
     let mut field = 0;
     while let Some(kind) = walk.field(&mut field)? {
         if (field, kind) == (SCHEMA, LIST) {
             let (count, of) = walk.list()?;
             for _ in 0..count {
-                children.push(if of == STRUCT { walk.children()? } else { walk.skip(of, 0).map(|()| 0)? });
+                children.push(if of == STRUCT { members(&mut walk)? } else { walk.skip(of, 0).map(|()| 0)? });
             }
         } else {
             walk.skip(kind, 0)?;
@@ -96,137 +88,25 @@ fn check_schema(footer: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Goes through a structure.
-struct Walk<'b> {
-    rest: &'b [u8],
+/// How many members an element of the schema says it has.
+fn members(walk: &mut Walk<'_>) -> Result<i64, String> {
+    let (mut field, mut members) = (0, 0);
+    while let Some(kind) = walk.field(&mut field)? {
+        match (field, kind) {
+            (CHILDREN, I32) => members = walk.zigzag()?,
+            _ => walk.skip(kind, 0)?,
+        }
+    }
+    Ok(members)
 }
 
-impl Walk<'_> {
-    fn take(&mut self, count: u64) -> Result<(), String> {
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        self.rest =
-            self.rest.get(count..).ok_or_else(|| format!("its footer claims {count} bytes more than it has"))?;
-        Ok(())
-    }
-
-    fn byte(&mut self) -> Result<u8, String> {
-        let byte = self.rest.first().copied().ok_or("its footer breaks off")?;
-        self.take(1)?;
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> Result<u64, String> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err("its footer has a number that does not end".to_owned())
-    }
-
-    /// A number with a sign.
-    fn zigzag(&mut self) -> Result<i64, String> {
-        let number = self.varint()?;
-        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
-    }
-
-    /// The type of the next field of a structure; `number` is that of the last one.
-    fn field(&mut self, number: &mut i64) -> Result<Option<u8>, String> {
-        let byte = self.byte()?;
-        if byte == STOP {
-            return Ok(None);
-        }
-        *number = match byte >> 4 {
-            0 => self.zigzag()?,
-            difference => number.saturating_add(i64::from(difference)),
-        };
-        Ok(Some(byte & 0x0f))
-    }
-
-    /// How many elements a list has, and of what type.
-    fn list(&mut self) -> Result<(u64, u8), String> {
-        let byte = self.byte()?;
-        let count = match byte >> 4 {
-            15 => self.varint()?,
-            count => u64::from(count),
-        };
-        self.all_there(count)?;
-        Ok((count, byte & 0x0f))
-    }
-
-    /// Every element takes a byte.
-    fn all_there(&self, count: u64) -> Result<(), String> {
-        match count > self.rest.len() as u64 {
-            true => Err(format!("a list of its footer claims {count} elements in {} bytes", self.rest.len())),
-            false => Ok(()),
-        }
-    }
-
-    /// How many members an element of the schema says it has.
-    fn children(&mut self) -> Result<i64, String> {
-        let (mut field, mut children) = (0, 0);
-        while let Some(kind) = self.field(&mut field)? {
-            match (field, kind) {
-                (CHILDREN, I32) => children = self.zigzag()?,
-                _ => self.skip(kind, 0)?,
-            }
-        }
-        Ok(children)
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), String> {
-        if depth > MOST_STRUCTURES {
-            return Err(format!("its footer is nested more than {MOST_STRUCTURES} deep"));
-        }
-        match kind {
-            TRUE | FALSE => Ok(()),
-            3 => self.take(1),
-            4..=6 => self.varint().map(|_| ()),
-            7 => self.take(8),
-            8 => {
-                let length = self.varint()?;
-                self.take(length)
-            }
-            9 | 10 => {
-                let (count, of) = self.list()?;
-                (0..count).try_for_each(|_| self.element(of, depth))
-            }
-            11 => {
-                let count = self.varint()?;
-                self.all_there(count)?;
-                let kinds = if count == 0 { 0 } else { self.byte()? };
-                (0..count).try_for_each(|_| {
-                    self.element(kinds >> 4, depth)?;
-                    self.element(kinds & 0x0f, depth)
-                })
-            }
-            STRUCT => {
-                let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip(kind, depth + 1)?;
-                }
-                Ok(())
-            }
-            13 => self.take(16),
-            other => Err(format!("its footer has a value of the unknown type {other}")),
-        }
-    }
-
-    /// Of a list or a map, where truth values take a byte.
-    fn element(&mut self, kind: u8, depth: usize) -> Result<(), String> {
-        if matches!(kind, TRUE | FALSE) { self.take(1) } else { self.skip(kind, depth + 1) }
-    }
-}
-
-/// Refuses a row group whose lists decode to more than its bytes can stand for, or than the memory allows: one row can hold
-/// them all. Columns without lists come out a batch at a time, however many rows there are.
+/// Refuses a row group with pages that are not what they claim, or whose lists decode to more than its bytes can stand for or
+/// than the memory allows: one row can hold them all. Columns without lists come out a batch at a time, however many rows
+/// there are. What is in pages of texts is left to [`rows_at_once`].
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn check_lists(
+pub(crate) fn check_columns(
     file: &File,
     metadata: &ArrowReaderMetadata,
     group: usize,
@@ -237,14 +117,17 @@ pub(crate) fn check_lists(
     let group = metadata.metadata().row_group(group);
     let rows = usize::try_from(group.num_rows()).unwrap_or(0);
     for (at, chunk) in group.columns().iter().enumerate() {
-        if !roots.contains(&schema.get_column_root_idx(at)) || chunk.column_descr().max_rep_level() == 0 {
+        if !roots.contains(&schema.get_column_root_idx(at)) {
             continue;
         }
-        let mut pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
-        let mut values = 0_u64;
-        while let Some(page) = pages.peek_next_page()? {
-            values = values.saturating_add(page.num_levels.unwrap_or(0) as u64);
-            pages.skip_next_page()?;
+        let wrong = |text| ArrowError::ParquetError(format!("column `{}`: {text}", chunk.column_path()));
+        let claims = check_headers(file, chunk, memory).map_err(wrong)?;
+        // Half-precision numbers are such, too.
+        if claims.has_lengths && chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
+            pages(file, chunk, rows, memory)?.try_for_each(|page| page.map(|_| ()))?;
+        }
+        if chunk.column_descr().max_rep_level() == 0 {
+            continue;
         }
         let bytes = match chunk.column_type() {
             Type::BOOLEAN => 1,
@@ -254,14 +137,25 @@ pub(crate) fn check_lists(
             Type::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(1) as u64,
             Type::BYTE_ARRAY => 16,
         };
-        let (claimed, from) = (values.saturating_mul(bytes), chunk.compressed_size().max(0) as u64);
+        let (claimed, from) = (claims.values.saturating_mul(bytes), chunk.compressed_size().max(0) as u64);
         // Where rows are even, batches are small, and data larger than the memory can be read.
-        let each = (values / rows.max(1) as u64).saturating_mul(bytes);
+        let each = (claims.values / rows.max(1) as u64).saturating_mul(bytes);
         let most = if each > memory { memory } else { u64::MAX };
         check_size(&format!("column `{}`", chunk.column_path()), claimed, from, most)
             .map_err(ArrowError::ParquetError)?;
     }
     Ok(())
+}
+
+/// The pages of a column, each looked at before it comes out.
+fn pages(
+    file: &File,
+    chunk: &ColumnChunkMetaData,
+    rows: usize,
+    memory: u64,
+) -> Result<Pages<SerializedPageReader<File>>, ArrowError> {
+    let pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
+    Ok(Pages::new(pages, chunk.column_descr_ptr(), memory))
 }
 
 /// Rows whose texts are looked at together; and of such as are written as what they have in common with the one before, which have
@@ -290,7 +184,7 @@ pub(crate) fn rows_at_once(
         if !roots.contains(&schema.get_column_root_idx(at)) {
             continue;
         }
-        let longest = longest_text(file, chunk, rows, most)?;
+        let longest = longest_text(file, chunk, rows, memory)?;
         if longest > most {
             let text = too_long(format!("a text of column `{}`", chunk.column_path()), most);
             return Err(ArrowError::ParquetError(text));
@@ -300,13 +194,14 @@ pub(crate) fn rows_at_once(
     Ok(at_once.max(1))
 }
 
-/// Bytes of the longest text of a column, or of some rows of lists of them; or of one that is longer than `most`.
-fn longest_text(file: &File, chunk: &ColumnChunkMetaData, rows: usize, most: usize) -> Result<usize, ArrowError> {
+/// Bytes of the longest text of a column, or of some rows of lists of them; or of one that is too long for the memory.
+fn longest_text(file: &File, chunk: &ColumnChunkMetaData, rows: usize, memory: u64) -> Result<usize, ArrowError> {
     let column = chunk.column_descr_ptr();
     if chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
         return Ok(usize::try_from(column.type_length()).unwrap_or(0));
     }
-    let pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
+    let pages = pages(file, chunk, rows, memory)?;
+    let most = most_at_once(memory);
     let has_lists = column.max_rep_level() > 0;
     let ColumnReader::ByteArrayColumnReader(mut reader) = get_column_reader(column, Box::new(pages)) else {
         return Ok(0);

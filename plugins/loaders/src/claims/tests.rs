@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::types::Float32Type;
-use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, ListArray, RecordBatch};
+use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, ListArray, RecordBatch, StringArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field};
 use compflow_api::{Component, LoadRequest, Loader, NoHost, Services};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
 
 use crate::arrow::Arrow;
 use crate::npy::Npy;
 use crate::parquet::Parquet;
-use crate::testing::{described, load_with};
+use crate::testing::{concat, described, load_with};
 
 const EMBEDDING: [(&str, &str); 1] = [("embedding", "embedding")];
 
@@ -105,10 +107,10 @@ fn a_long_text_that_many_rows_share_comes_out_a_few_rows_at_a_time_or_is_refused
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("texts.parquet");
     let long = "x".repeat(1 << 18);
-    for encoding in [None, Some(parquet::basic::Encoding::DELTA_BYTE_ARRAY)] {
-        let texts = arrow_array::StringArray::from_iter_values((0..1000).map(|_| &long));
+    for encoding in [None, Some(Encoding::DELTA_BYTE_ARRAY)] {
+        let texts = StringArray::from_iter_values((0..1000).map(|_| &long));
         let batch = RecordBatch::try_from_iter([("embedding", Arc::new(texts) as ArrayRef)]).unwrap();
-        let properties = parquet::file::properties::WriterProperties::builder();
+        let properties = WriterProperties::builder();
         let properties = match encoding {
             None => properties,
             Some(encoding) => properties.set_dictionary_enabled(false).set_encoding(encoding),
@@ -126,6 +128,143 @@ fn a_long_text_that_many_rows_share_comes_out_a_few_rows_at_a_time_or_is_refused
         let text = load(1 << 20).unwrap_err().to_string();
         assert!(text.contains("texts.parquet is damaged: a text of column"), "{text}");
         assert!(text.contains("takes more than 131072 bytes"), "{text}");
+    }
+}
+
+/// A Parquet file of these texts, a hundred of each, uncompressed and so that what pages say can be found.
+fn texts(path: &Path, encoding: Option<Encoding>) -> Vec<u8> {
+    let texts = StringArray::from_iter_values((0..1000).map(|at| format!("text {}", at % 100)));
+    let batch = RecordBatch::try_from_iter([("embedding", Arc::new(texts) as ArrayRef)]).unwrap();
+    let properties = WriterProperties::builder().set_dictionary_enabled(encoding.is_none());
+    let properties = match encoding {
+        None => properties,
+        Some(encoding) => properties.set_encoding(encoding),
+    };
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    assert_eq!(said::<Parquet>(path), "1 batches", "{encoding:?}");
+    std::fs::read(path).unwrap()
+}
+
+/// Where these bytes stand in others.
+fn places(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
+    (0..bytes.len()).filter(|at| bytes[*at..].starts_with(wanted)).collect()
+}
+
+#[test]
+fn a_parquet_page_has_as_many_texts_as_its_lengths_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lengths.parquet");
+    for (encoding, lists) in [(Encoding::DELTA_LENGTH_BYTE_ARRAY, 1), (Encoding::DELTA_BYTE_ARRAY, 2)] {
+        let bytes = texts(&path, Some(encoding));
+        // Blocks of 128 in four parts, a thousand values.
+        let header = [&[0x80, 0x01, 0x04][..], &varint(1000)].concat();
+        let found = places(&bytes, &header);
+        assert_eq!(found.len(), lists, "{encoding}");
+        for at in found {
+            for claimed in [1001, 100_000_000_000_000_000] {
+                let mut bytes = bytes.clone();
+                let claim = varint(claimed);
+                bytes[at + 3..at + 3 + claim.len()].copy_from_slice(&claim);
+                std::fs::write(&path, bytes).unwrap();
+                let text = said::<Parquet>(&path);
+                assert!(text.contains(&format!("a page of 1000 texts claims {claimed} lengths")), "{text}");
+            }
+            let mut bytes = bytes.clone();
+            // No parts.
+            bytes[at + 2] = 0;
+            std::fs::write(&path, bytes).unwrap();
+            let text = said::<Parquet>(&path);
+            assert!(text.contains("the lengths of a page are in blocks of nothing"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_parquet_dictionary_has_the_values_that_it_claims() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dictionary.parquet");
+    let mut bytes = texts(&path, None);
+    // The seventh field, a structure with a number first: a hundred, which is doubled as it is written.
+    let found = places(&bytes, &[&[0x4c, 0x15][..], &varint(200)].concat());
+    let [at] = found[..] else { panic!("{found:?}") };
+    bytes[at + 2..at + 4].copy_from_slice(&varint(2 * 8191));
+    std::fs::write(&path, bytes).unwrap();
+    let text = said::<Parquet>(&path);
+    assert!(text.contains("a dictionary claims 8191 values in 1090 bytes"), "{text}");
+}
+
+#[test]
+fn a_parquet_page_decompresses_to_what_it_claims_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages.parquet");
+    let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..10_000).map(|at| (at % 3000) as f32)));
+    let batch = RecordBatch::try_from_iter([("embedding", values)]).unwrap();
+    for (compression, can_exceed) in [
+        (Compression::BROTLI(BrotliLevel::default()), true),
+        (Compression::GZIP(GzipLevel::default()), true),
+        (Compression::LZ4_RAW, false),
+        (Compression::SNAPPY, false),
+        (Compression::ZSTD(ZstdLevel::default()), false),
+    ] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = WriterProperties::builder()
+                .set_compression(compression)
+                .set_writer_version(version)
+                .set_dictionary_enabled(false)
+                .set_encoding(Encoding::PLAIN);
+            let file = File::create(&path).unwrap();
+            let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let said = |bytes: &[u8]| {
+                std::fs::write(&path, bytes).unwrap();
+                let request = LoadRequest { path: Some(&path), columns: &EMBEDDING };
+                let services = Services { host: &NoHost, memory: 1 << 20, ..Services::none() };
+                let loaded = load_with::<Parquet>("{}", &request, &services);
+                loaded.map_or_else(
+                    |error| error.to_string(),
+                    |batches| format!("{} rows", concat(&batches).num_rows()),
+                )
+            };
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!(said(&bytes), "10000 rows", "{compression:?}");
+            // The first page begins with its kind; the sizes follow, doubled as they are written.
+            let at = 7;
+            assert_eq!([bytes[4], bytes[6]], [0x15, 0x15]);
+            let size = |at: usize| {
+                let length = bytes[at..].iter().position(|byte| *byte < 0x80).unwrap() + 1;
+                let number =
+                    bytes[at..at + length].iter().rev().fold(0, |sum, byte| sum << 7 | u64::from(byte & 0x7f));
+                (number / 2, length)
+            };
+            let (decompressed, length) = size(at);
+            let next = at + length + 1;
+            let (compressed, short) = size(next);
+            assert!(decompressed >= 40_000 && length == 3, "{decompressed}");
+            // Less than comes out of it.
+            let mut less = bytes.clone();
+            less[at..at + length].copy_from_slice(&varint(2 * (decompressed - 1)));
+            let text = said(&less);
+            let expected =
+                ["bytes, and more come out of it", "pages.parquet is damaged: "][usize::from(!can_exceed)];
+            assert!(text.contains(expected), "{compression:?}: {text}");
+            // More than can come out of it, and two bytes less follow.
+            let mut more = bytes.clone();
+            let claim = varint(2 * (1 << 30));
+            more[next..next + short].copy_from_slice(&varint(2 * (compressed - 2)));
+            more.splice(at..at + length, claim);
+            let text = said(&more);
+            assert!(text.contains("a page claims 1073741824 bytes, and "), "{compression:?}: {text}");
+            // More than there is in the file.
+            let mut past = bytes.clone();
+            let most = (1 << (7 * short - 1)) - 1;
+            past[next..next + short].copy_from_slice(&varint(2 * most));
+            let text = said(&past);
+            assert!(text.contains(&format!("a page claims {most} bytes, and {compressed} are left")), "{text}");
+        }
     }
 }
 
