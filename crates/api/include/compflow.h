@@ -287,6 +287,13 @@ typedef struct CompflowInstance {
   const struct CompflowComponent *component;
 } CompflowInstance;
 
+// Takes a file: its absolute path and all of its content, borrowed for the call. Called on the thread of the call it was
+// handed to, before that returns.
+typedef void (*CompflowFileFn)(void *sink_ctx,
+                               struct CompflowStr path,
+                               const uint8_t *content,
+                               uint64_t content_len);
+
 // What the caller of a function offers to it. Valid for the duration of the call.
 typedef struct CompflowHost {
   // Size of this structure.
@@ -327,6 +334,15 @@ typedef struct CompflowHost {
                     struct CompflowInstance *instance,
                     CompflowErrorFn error,
                     void *error_ctx);
+  // Like `input`, for a file that is read whole: hands its content to `sink`, once. It is read once in a run, so that
+  // whoever asks is handed the same, whatever becomes of the file meanwhile; one that is larger than `memory` is an
+  // error. Null from a caller of the first release.
+  int32_t (*content)(void *ctx,
+                     struct CompflowStr path,
+                     CompflowFileFn sink,
+                     void *sink_ctx,
+                     CompflowErrorFn error,
+                     void *error_ctx);
 } CompflowHost;
 
 // One component: what it is and how it is made.

@@ -152,6 +152,10 @@ pub type EntryFn = unsafe extern "C" fn(sink: ErrorFn, sink_ctx: *mut c_void) ->
 /// Takes a text, borrowed for the call. Called on the thread of the call it was handed to, before that returns.
 pub type TextFn = unsafe extern "C" fn(sink_ctx: *mut c_void, text: RawStr);
 
+/// Takes a file: its absolute path and all of its content, borrowed for the call. Called on the thread of the call it was
+/// handed to, before that returns.
+pub type FileFn = unsafe extern "C" fn(sink_ctx: *mut c_void, path: RawStr, content: *const u8, content_len: u64);
+
 /// Takes a problem, borrowed for the call; several calls are several problems. Called on the thread of the call it was
 /// handed to, before that returns.
 pub type ErrorFn = unsafe extern "C" fn(sink_ctx: *mut c_void, error: *const RawError);
@@ -316,6 +320,19 @@ pub struct RawHost {
         error: ErrorFn,
         error_ctx: *mut c_void,
     ) -> i32,
+    /// Like `input`, for a file that is read whole: hands its content to `sink`, once. It is read once in a run, so that
+    /// whoever asks is handed the same, whatever becomes of the file meanwhile; one that is larger than `memory` is an
+    /// error. Null from a caller of the first release.
+    pub content: Option<
+        unsafe extern "C" fn(
+            ctx: *mut c_void,
+            path: RawStr,
+            sink: FileFn,
+            sink_ctx: *mut c_void,
+            error: ErrorFn,
+            error_ctx: *mut c_void,
+        ) -> i32,
+    >,
 }
 
 /// A column that a loader is asked for.

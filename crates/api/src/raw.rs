@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::path::PathBuf;
 
 use crate::abi::*;
 use crate::arrow::{ArrowArray, ArrowSchema, Build, Table, View};
@@ -38,7 +39,7 @@ macro_rules! grows {
 grows! {
     RawLibrary "the library's descriptor" 56 []
     RawComponent "a component's descriptor" 120 []
-    RawHost "the table of services" 96 []
+    RawHost "the table of services" 96 [content]
     RawError "an error" 56 []
     RawLoadRequest "the load request" 40 []
     RawLoaderMethods "the methods of a loader" 24 []
@@ -210,6 +211,26 @@ pub(crate) fn area(rows: u64, dim: u64) -> Result<u64> {
 pub(crate) unsafe extern "C" fn collect_text(sink_ctx: *mut c_void, raw: RawStr) {
     // SAFETY: the caller vouches for both.
     unsafe { (*sink_ctx.cast::<String>()).push_str(&lossy(raw)) };
+}
+
+/// A file that was handed over, if one was.
+pub(crate) type File = Option<Result<(PathBuf, Vec<u8>)>>;
+
+/// Copies a file to the [`File`] behind `sink_ctx`.
+///
+/// # Safety
+/// `sink_ctx` points to a [`File`] that nobody else uses meanwhile; `path` and `content` are valid for the call.
+pub(crate) unsafe extern "C" fn collect_file(
+    sink_ctx: *mut c_void,
+    path: RawStr,
+    content: *const u8,
+    content_len: u64,
+) {
+    // SAFETY: the caller vouches for all of them.
+    unsafe {
+        let copied = slice(content, content_len).map(|content| (lossy(path).into(), content.to_vec()));
+        *sink_ctx.cast::<File>() = Some(copied);
+    }
 }
 
 /// Appends a text to the `Vec` behind `sink_ctx`.

@@ -48,12 +48,32 @@ pub trait Host: Sync {
         Ok(PathBuf::from(path))
     }
 
+    /// Like [`input`](Self::input), with the content of the file.
+    ///
+    /// # Errors
+    /// If there is no such file, or it cannot be read.
+    fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        read_input(self, path)
+    }
+
     /// Creates another component.
     ///
     /// # Errors
     /// If there is none of that kind and name, or it refuses the parameters.
     fn create(&self, kind: Kind, name: &str, _params: &str) -> Result<Instance> {
         Err(Error::new(format!("no {kind} named `{name}`: there are no other components here")))
+    }
+}
+
+/// For a host that resolves paths and no more.
+///
+/// # Errors
+/// If there is no such file, or it cannot be read.
+pub(crate) fn read_input(host: &(impl Host + ?Sized), path: &str) -> Result<(PathBuf, Vec<u8>)> {
+    let path = host.input(path)?;
+    match std::fs::read(&path) {
+        Ok(content) => Ok((path, content)),
+        Err(error) => Err(Error::data(format!("{}: {error}", path.display()))),
     }
 }
 
@@ -130,6 +150,15 @@ impl Services<'_> {
     /// If there is no such file.
     pub fn input(&self, path: &str) -> Result<PathBuf> {
         self.host.input(path)
+    }
+
+    /// Like [`input`](Self::input), with the content of the file, which is read once in a run: every instance is handed the
+    /// same, also if somebody writes to the file meanwhile. For files such as weights, which are small beside the data.
+    ///
+    /// # Errors
+    /// If there is no such file, it cannot be read, or is larger than the memory that may be used.
+    pub fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        self.host.content(path)
     }
 
     /// Creates a clusterer, of this library or any other, from its parameters as a JSON object. Like files, other

@@ -174,6 +174,15 @@ fn a_caller_of_the_first_release_knows_no_sets_beforehand() {
     }
 }
 
+#[test]
+fn a_caller_of_the_first_release_is_asked_where_a_file_is() {
+    let [host, task, out] = CLUSTERING_NOW;
+    let component = Registration::clusterer::<Reads>().describe();
+    for (host, said) in [(host, "no content"), (FIRST_HOST, "no path")] {
+        assert_eq!(raw_cluster(&component, [host, task, out]).map(|_| ()).unwrap_err(), said);
+    }
+}
+
 const CLUSTERING_NOW: [usize; 3] = [size_of::<RawHost>(), size_of::<RawTask>(), size_of::<RawClustering>()];
 const DESCRIPTION_NOW: [usize; 3] =
     [size_of::<RawHost>(), size_of::<RawLoadRequest>(), size_of::<RawDescription>()];

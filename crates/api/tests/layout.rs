@@ -68,7 +68,7 @@ fn all() -> Vec<Structure> {
             size, kind, flags, name, summary, documentation, schema, create, destroy, methods, flags_of, columns
         }
         RawInstance { instance, component }
-        RawHost { size, threads, seed, memory, cancel, version, ctx, error, log, progress, input, create }
+        RawHost { size, threads, seed, memory, cancel, version, ctx, error, log, progress, input, create, content }
         RawColumn { name, source }
         RawLoadRequest { size, reserved, path, columns, column_count }
         RawDescription { size, reserved, rows, dim, columns }

@@ -1,16 +1,16 @@
 //! Files: content hashes, writing that leaves a file whole or not at all, and words for messages about them.
 
-use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 
 use crate::cancel::Cancel;
 
+pub(crate) use self::inputs::Inputs;
 pub use self::staged::{Output, write_file, write_whole};
 pub(crate) use self::staged::{RANDOM, Staged, is_random, replaceable, sync_folder, unfinished, write_new};
 
+mod inputs;
 pub(crate) mod pattern;
 pub(crate) mod sealed;
 mod staged;
@@ -29,14 +29,23 @@ pub(crate) fn hash_file(path: &Path, cancel: &Cancel) -> io::Result<String> {
 ///
 /// # Errors
 /// If it cannot be read, or is no longer wanted.
-pub(crate) fn hash_of(mut file: &File, cancel: &Cancel) -> io::Result<String> {
+pub(crate) fn hash_of(file: &File, cancel: &Cancel) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
+    in_pieces(file, cancel, |piece| {
+        hasher.update(piece);
+        Ok(())
+    })?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Hands on a file piece by piece, as long as it is wanted.
+fn in_pieces(mut file: &File, cancel: &Cancel, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize().to_hex().to_string()),
-            length => hasher.update(&buffer[..length]),
-        };
+            0 => return Ok(()),
+            length => each(&buffer[..length])?,
+        }
         if cancel.requested() {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -51,42 +60,6 @@ pub(crate) fn hash_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
         hasher.update(part);
     }
     hasher.finalize().to_hex().to_string()
-}
-
-/// The hashes of the files that results depend on, as they were at first. Clones are the same list.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Inputs(Arc<Mutex<BTreeMap<PathBuf, String>>>);
-
-impl Inputs {
-    /// The hash of a file, which from now on counts as an input.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub(crate) fn hash(&self, path: &Path, cancel: &Cancel) -> io::Result<String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hash) = known.get(path) {
-            return Ok(hash.clone());
-        }
-        let hash = hash_file(path, cancel)?;
-        known.insert(path.to_owned(), hash.clone());
-        Ok(hash)
-    }
-
-    /// Whether an input still has the content that was hashed. Asked after somebody has read it, this says that it was read:
-    /// neither times nor lengths do, which whoever writes to a file can set back.
-    ///
-    /// # Errors
-    /// If it cannot be read any more.
-    pub(crate) fn is_unchanged(&self, path: &Path, cancel: &Cancel) -> io::Result<bool> {
-        let before = self.hash(path, cancel)?;
-        Ok(hash_file(path, cancel)? == before)
-    }
-
-    /// All inputs so far.
-    pub(crate) fn all(&self) -> BTreeMap<PathBuf, String> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.clone()
-    }
 }
 
 /// Refuses what is no file: opening a pipe waits for somebody who writes to it, and reading a device may never end.
@@ -197,22 +170,6 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_that_changes_is_noticed_whatever_its_length_and_times_say() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("weights");
-        std::fs::write(&path, "first").unwrap();
-        let inputs = Inputs::default();
-        let cancel = Cancel::new();
-        let hash = inputs.hash(&path, &cancel).unwrap();
-        assert!(inputs.is_unchanged(&path, &cancel).unwrap());
-        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
-        std::fs::write(&path, "other").unwrap();
-        File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
-        assert!(!inputs.is_unchanged(&path, &cancel).unwrap());
-        assert_eq!(inputs.hash(&path, &cancel).unwrap(), hash, "what was hashed first is what counts");
-    }
 
     #[test]
     #[cfg(target_os = "linux")]

@@ -83,6 +83,10 @@ impl Host for Once<'_> {
         self.host.input(path)
     }
 
+    fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        self.host.content(path)
+    }
+
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
         self.host.create(kind, name, params)
     }

@@ -57,8 +57,7 @@ impl Component for Bilinear {
 }
 
 fn read(path: &str, services: &Services<'_>) -> Result<Bilinear> {
-    let path = services.input(path)?;
-    let content = std::fs::read(&path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+    let (path, content) = services.content(path)?;
     Bilinear::from_safetensors(&content, &path)
 }
 

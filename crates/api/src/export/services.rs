@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicU32;
 
 use crate::abi::*;
 use crate::foreign::Instance;
-use crate::raw::{collect_problem, collect_text, lend, read_sized, status_result, text};
-use crate::{Host, Kind, Level, Problem, Result, Services};
+use crate::raw::{File, collect_file, collect_problem, collect_text, lend, read_sized, status_result, text};
+use crate::services::read_input;
+use crate::{Error, Host, Kind, Level, Problem, Result, Services};
 
 /// The caller's service table, as a [`Host`].
 struct Caller(RawHost);
@@ -45,6 +46,20 @@ impl Host for Caller {
             (self.0.input)(self.0.ctx, lend(path), collect_text, found.cast(), collect_problem, problems.cast())
         };
         status_result(status, problems).map(|()| found.into())
+    }
+
+    fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        let Some(content) = self.0.content else {
+            return read_input(self, path);
+        };
+        let (mut found, mut problems) = (File::None, Vec::<Problem>::new());
+        // SAFETY: as in `input`.
+        let status = unsafe {
+            let (found, problems) = (std::ptr::from_mut(&mut found), std::ptr::from_mut(&mut problems));
+            content(self.0.ctx, lend(path), collect_file, found.cast(), collect_problem, problems.cast())
+        };
+        status_result(status, problems)?;
+        found.unwrap_or_else(|| Err(Error::new(format!("no content came of {path}"))))
     }
 
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {

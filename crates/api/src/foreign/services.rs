@@ -1,6 +1,7 @@
 //! What a call takes along: a table of functions that answer with the caller's services.
 
 use std::ffi::c_void;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
@@ -35,6 +36,7 @@ pub(super) fn call(services: &Services<'_>, function: impl FnOnce(*const RawHost
         progress: on_progress,
         input: on_input,
         create: on_create,
+        content: Some(on_content),
     };
     let status = returning_once(|| with_c_locale(|| with_default_floats(|| function(&host))));
     let problems = sink.problems.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -102,11 +104,39 @@ unsafe extern "C" fn on_input(
     unsafe {
         let found = answer(ctx, |sink| {
             let found = sink.services.host.input(text(path)?)?;
-            found.into_os_string().into_string().map_err(|_| Error::new("a path is not UTF-8"))
+            utf8(found)
         });
         match found {
             Ok(path) => {
                 sink(sink_ctx, lend(&path));
+                STATUS_OK
+            }
+            Err(reason) => hand_error(&reason, error, error_ctx),
+        }
+    }
+}
+
+fn utf8(path: PathBuf) -> Result<String> {
+    path.into_os_string().into_string().map_err(|_| Error::new("a path is not UTF-8"))
+}
+
+unsafe extern "C" fn on_content(
+    ctx: *mut c_void,
+    path: RawStr,
+    sink: FileFn,
+    sink_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: as in `on_input`.
+    unsafe {
+        let found = answer(ctx, |sink| {
+            let (found, content) = sink.services.host.content(text(path)?)?;
+            Ok((utf8(found)?, content))
+        });
+        match found {
+            Ok((path, content)) => {
+                sink(sink_ctx, lend(&path), content.as_ptr(), content.len() as u64);
                 STATUS_OK
             }
             Err(reason) => hand_error(&reason, error, error_ctx),

@@ -34,15 +34,38 @@ unsafe extern "C" fn take_problem(ctx: *mut c_void, error: *const RawError) {
 
 unsafe extern "C" fn take_log(_ctx: *mut c_void, _level: u32, _text: RawStr) {}
 unsafe extern "C" fn take_progress(_ctx: *mut c_void, _done: u64, _total: u64) {}
+
+/// # Safety
+/// `error` takes `error_ctx`.
+unsafe fn refuse(text: &str, error: ErrorFn, error_ctx: *mut c_void) -> i32 {
+    let (parameter, help) = (lend(""), lend(""));
+    let size = size_of::<RawError>() as u32;
+    // SAFETY: the caller vouches for the function; the problem is lent for the call.
+    unsafe { error(error_ctx, &RawError { size, code: ERROR_DATA, parameter, text: lend(text), help }) };
+    STATUS_ERROR
+}
+
 unsafe extern "C" fn no_input(
     _ctx: *mut c_void,
     _path: RawStr,
     _sink: TextFn,
     _sink_ctx: *mut c_void,
-    _error: ErrorFn,
-    _error_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
 ) -> i32 {
-    STATUS_ERROR
+    // SAFETY: the sink is the library's own.
+    unsafe { refuse("no path", error, error_ctx) }
+}
+unsafe extern "C" fn no_content(
+    _ctx: *mut c_void,
+    _path: RawStr,
+    _sink: FileFn,
+    _sink_ctx: *mut c_void,
+    error: ErrorFn,
+    error_ctx: *mut c_void,
+) -> i32 {
+    // SAFETY: as in `no_input`.
+    unsafe { refuse("no content", error, error_ctx) }
 }
 unsafe extern "C" fn no_create(
     _ctx: *mut c_void,
@@ -84,6 +107,7 @@ pub(crate) fn raw_host(size: usize, said: &mut String) -> Guarded<RawHost> {
         progress: take_progress,
         input: no_input,
         create: no_create,
+        content: Some(no_content),
     })
 }
 
@@ -114,8 +138,9 @@ unsafe extern "C" fn not_there(
     STATUS_ERROR
 }
 
-/// The size of a task in the first release.
+/// The sizes of a task and of the services in the first release.
 pub(crate) const FIRST_TASK: usize = 96;
+pub(crate) const FIRST_HOST: usize = 96;
 
 pub(crate) fn raw_task(size: usize) -> Guarded<RawTask> {
     Guarded::new(RawTask {
@@ -266,6 +291,25 @@ impl Loader for Both {
 
     fn describe(&self, _request: &LoadRequest<'_>, _services: &Services<'_>) -> Result<Option<Description>> {
         Ok(Some(Description { rows: Some(3), dim: Some(2), columns: table(some_numbers()).schema }))
+    }
+}
+
+/// A clusterer that asks for a file.
+pub(crate) struct Reads;
+
+impl Component for Reads {
+    const NAME: &'static str = "reads";
+    const SUMMARY: &'static str = "asks for a file";
+    type Params = NoParams;
+
+    fn new(_params: NoParams, _services: &Services<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Clusterer for Reads {
+    fn cluster(&self, _task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        services.content("file").map(|_| Clustering::default())
     }
 }
 

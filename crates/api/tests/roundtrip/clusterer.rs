@@ -89,6 +89,9 @@ impl Clusterer for TestClusterer {
             assert_eq!(services.input("a/b")?, PathBuf::from("/base/a/b"));
             let missing = services.input("missing").unwrap_err();
             assert_eq!((missing.to_string().as_str(), missing.problems()[0].code), ("no such file", Code::Data));
+            assert_eq!(services.content("a/b")?, (PathBuf::from("/base/a/b"), b"con\0tent".to_vec()));
+            assert_eq!(services.content("empty")?.1, b"");
+            assert_eq!(services.content("missing").unwrap_err(), missing);
             let refused = services.clusterer("none", "{}").unwrap_err();
             assert_eq!(refused.to_string(), "there is no clusterer `none`");
             let other = services.clusterer("c", "{}")?;

@@ -37,6 +37,10 @@ impl Host for Noting {
         if path == "missing" { Err(Error::data("no such file")) } else { Ok(Path::new("/base").join(path)) }
     }
 
+    fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        Ok((self.input(path)?, if path == "empty" { Vec::new() } else { b"con\0tent".to_vec() }))
+    }
+
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
         if name != "c" {
             return Err(Error::new(format!("there is no {kind} `{name}`")));

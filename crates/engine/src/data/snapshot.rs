@@ -1,13 +1,15 @@
-//! Data as it is in memory, handed on to other processes: a file that they map and cannot write to, so that it is there once,
+//! Data as it is in memory, and files that components have read, handed on to other processes: a file that they map and cannot write to, so that it is there once,
 //! however many of them work on it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use arrow_buffer::ScalarBuffer;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{Dataset, Trial};
+use crate::files::Inputs;
 use crate::plugin::library;
 
 /// Numbers begin at multiples of so many bytes.
@@ -29,11 +31,20 @@ fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-/// Writes data sets into a file that has no name, which goes when nobody has it open any more.
+/// A file that was read whole: the path that was asked for, the one where it was, and how many bytes it has.
+type FileHead = (PathBuf, PathBuf, usize);
+
+/// Writes data sets, and files that components have read, into a file that has no name, which goes when nobody has it open any
+/// more.
 ///
 /// # Errors
 /// If there is no room for it.
-pub(crate) fn write<'d>(datasets: impl Iterator<Item = &'d Dataset> + Clone) -> io::Result<File> {
+pub(crate) fn write<'d>(datasets: impl Iterator<Item = &'d Dataset> + Clone, inputs: &Inputs) -> io::Result<File> {
+    let contents = inputs.contents();
+    let files: Vec<FileHead> = contents
+        .iter()
+        .map(|(asked, content)| (asked.clone(), content.path.clone(), content.bytes.len()))
+        .collect();
     let heads: Vec<Head<&Trial>> = datasets
         .clone()
         .map(|Dataset { dim, classes, trials, content, bytes }| Head {
@@ -44,15 +55,16 @@ pub(crate) fn write<'d>(datasets: impl Iterator<Item = &'d Dataset> + Clone) -> 
             trials: trials.iter().map(|trial| (trial, trial.embeddings.len())).collect(),
         })
         .collect();
-    let heads = postcard::to_stdvec(&heads).map_err(io::Error::other)?;
+    let heads = postcard::to_stdvec(&(heads, files)).map_err(io::Error::other)?;
     let file = nameless()?;
     let mut out = BufWriter::new(&file);
     let padding = |length: usize| vec![0; aligned(length) - length];
     out.write_all(&(heads.len() as u64).to_le_bytes())?;
     out.write_all(&heads)?;
     out.write_all(&padding(size_of::<u64>() + heads.len()))?;
-    for trial in datasets.flat_map(|dataset| &dataset.trials) {
-        let bytes: &[u8] = bytemuck::cast_slice(&trial.embeddings);
+    let embeddings =
+        datasets.flat_map(|dataset| &dataset.trials).map(|trial| bytemuck::cast_slice(&trial.embeddings));
+    for bytes in embeddings.chain(contents.values().map(|content| &*content.bytes)) {
         out.write_all(bytes)?;
         out.write_all(&padding(bytes.len()))?;
     }
@@ -86,38 +98,48 @@ fn nameless() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// The data sets of a file that [`write`] made.
+/// What is in a file that [`write`] made.
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn read(file: &File) -> io::Result<Vec<Dataset>> {
+pub(crate) fn read(file: &File) -> io::Result<(Vec<Dataset>, Inputs)> {
     let broken = || io::Error::other("the data that was handed on is not whole");
     let mapped = library::map(file)?;
     let (length, rest) = mapped.split_first_chunk().ok_or_else(broken)?;
     let length = u64::from_le_bytes(*length) as usize;
     let heads = rest.get(..length).ok_or_else(broken)?;
-    let heads: Vec<Head<Trial>> = postcard::from_bytes(heads).map_err(io::Error::other)?;
+    let (heads, files): (Vec<Head<Trial>>, Vec<FileHead>) =
+        postcard::from_bytes(heads).map_err(io::Error::other)?;
     let mut place = aligned(size_of::<u64>() + length);
+    let mut next = |bytes: usize| match place.checked_add(bytes).is_none_or(|end| end > mapped.len()) {
+        true => Err(broken()),
+        false => {
+            let from = place;
+            place += aligned(bytes);
+            Ok(mapped.slice_with_length(from, bytes))
+        }
+    };
     let mut datasets = Vec::new();
     for Head { dim, classes, content, bytes, trials: heads } in heads {
         let mut trials = Vec::new();
         for (mut trial, numbers) in heads {
             let bytes = numbers.checked_mul(size_of::<f32>()).ok_or_else(broken)?;
-            if place.checked_add(bytes).is_none_or(|end| end > mapped.len()) {
-                return Err(broken());
-            }
-            trial.embeddings = ScalarBuffer::from(mapped.slice_with_length(place, bytes));
-            place += aligned(bytes);
+            trial.embeddings = ScalarBuffer::from(next(bytes)?);
             trials.push(trial);
         }
         datasets.push(Dataset { dim, classes, trials, content, bytes });
     }
-    Ok(datasets)
+    let contents = files
+        .into_iter()
+        .map(|(asked, path, length)| Ok((asked, path, next(length)?.as_slice().into())))
+        .collect::<io::Result<Vec<_>>>()?;
+    Ok((datasets, Inputs::handed_on(contents)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cancel::Cancel;
     use crate::data::Ids;
 
     fn trial(number: u32, embeddings: Vec<f32>) -> Trial {
@@ -144,8 +166,15 @@ mod tests {
         let trials = vec![trial(3, one.clone()), trial(9, Vec::new())];
         let dataset =
             Dataset { dim: 3, classes: vec!["anna".to_owned()], trials, content: "all".to_owned(), bytes: 7 };
-        let file = write([&dataset, &dataset].into_iter()).unwrap();
-        let back = read(&file).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let weights = folder.path().join("weights");
+        std::fs::write(&weights, "of g").unwrap();
+        let inputs = Inputs::default();
+        inputs.content(&weights, 10, &Cancel::new()).unwrap();
+        let file = write([&dataset, &dataset].into_iter(), &inputs).unwrap();
+        std::fs::remove_file(&weights).unwrap();
+        let (back, files) = read(&file).unwrap();
+        assert_eq!(*files.content(&weights, 10, &Cancel::new()).unwrap().bytes, *b"of g");
         assert_eq!(back.len(), 2);
         for dataset in &back {
             assert_eq!((dataset.dim, &dataset.classes[0][..], &dataset.content[..]), (3, "anna", "all"));

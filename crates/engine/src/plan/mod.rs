@@ -29,6 +29,7 @@ use crate::cancel::Cancel;
 use crate::data::Dataset;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
+use crate::files::Inputs;
 use crate::observer::Observer;
 use crate::pipeline::{Pipeline, STDIN, Variables};
 use crate::plugin::Registry;
@@ -107,12 +108,13 @@ impl Pipeline {
     pub(crate) fn plan_again(
         &self,
         registry: &Registry,
-        datasets: Vec<Dataset>,
+        (datasets, inputs): (Vec<Dataset>, Inputs),
         shares: Shares,
         observer: &Arc<dyn Observer>,
         cancel: &Cancel,
     ) -> Result<Arc<Plan>> {
         let factory = Factory::new(registry, &self.folder, observer, cancel, shares.memory);
+        let factory = Factory { inputs, ..factory };
         let mut checked = check::check(self, &factory)?;
         if !checked.problems.is_empty() {
             return Err(Error::problems(checked.problems, &self.document.sources));

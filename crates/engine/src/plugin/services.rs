@@ -178,6 +178,17 @@ impl Host for ComponentHost<'_> {
         Ok(absolute)
     }
 
+    fn content(&self, path: &str) -> Result<(PathBuf, Vec<u8>)> {
+        self.may_depend()?;
+        let Factory { folder, inputs, memory, cancel, .. } = self.factory;
+        let asked = folder.join(Path::new(path));
+        let found = inputs
+            .content(&asked, *memory, cancel)
+            .map_err(|error| Error::data(format!("{}: {}", display(&asked), plain(&error))))?;
+        self.depends_on(found.hash);
+        Ok((found.path, found.bytes.to_vec()))
+    }
+
     fn create(&self, kind: Kind, name: &str, params: &str) -> Result<Instance> {
         self.may_depend()?;
         let created = self.factory.create_inside(kind, name, params, self.about, self.depth + 1)?;

@@ -126,6 +126,28 @@ fn a_file_that_changes_before_a_component_reads_it_is_noticed() {
 }
 
 #[test]
+fn a_file_that_is_read_whole_stays_what_it_was_for_all_cells_of_a_run() {
+    for isolate in ["isolate=true", "isolate=false"] {
+        let folder = with_clusterer("eager");
+        folder.write("w.bin", "A");
+        run(&folder, &["--set", isolate], 0);
+        assert_eq!(kept(&folder), 6, "{isolate}");
+        // The next run is of what is there now, and takes nothing for it that was made of the other.
+        assert_eq!(std::fs::read_to_string(folder.path("w.bin")).unwrap(), "B", "every cell has written to it");
+        run(&folder, &["--set", isolate], 1);
+        only_bad_failed(&folder, "this is not what was there at first");
+    }
+}
+
+#[test]
+fn a_file_that_is_read_whole_is_within_the_memory() {
+    let folder = with_clusterer("eager");
+    std::fs::File::create(folder.path("w.bin")).unwrap().set_len(1 << 40).unwrap();
+    let (_, stderr) = run(&folder, &["--memory", "100MB"], 2);
+    assert!(stderr.contains("w.bin: has more than the 100000000 bytes that may be used"), "{stderr}");
+}
+
+#[test]
 fn a_cell_that_says_it_was_cancelled_has_failed_if_nobody_cancelled_it() {
     let folder = with_clusterer("cancel");
     run(&folder, &[], 1);

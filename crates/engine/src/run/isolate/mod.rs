@@ -98,8 +98,8 @@ impl Workers {
             return Ok(None);
         }
         let absolute = std::path::absolute(out);
-        let data =
-            absolute.and_then(|out| Ok((out, snapshot::write(plan.data.iter().map(|data| &data.dataset))?)));
+        let datasets = plan.data.iter().map(|data| &data.dataset);
+        let data = absolute.and_then(|out| Ok((out, snapshot::write(datasets, &plan.factory.inputs)?)));
         let (out, data) = data.map_err(|error| {
             Error::run(format!("the data cannot be handed on to worker processes: {}", plain(&error)))
         })?;

@@ -104,10 +104,10 @@ fn prepare(
     let broken = |error: String| Error::run(format!("what was handed on cannot be read: {error}"));
     let pipeline = serde_json::from_str(&pipeline).map_err(|error| broken(error.to_string()))?;
     let pipeline = Pipeline::from_json(&pipeline, &folder, &Options { set: Vec::new(), only, variables })?;
-    let datasets = snapshot::read(data).map_err(|error| broken(plain(&error)))?;
+    let (datasets, inputs) = snapshot::read(data).map_err(|error| broken(plain(&error)))?;
     let registry = libraries(&pipeline.pins())?;
     // What there is to say of the plan, the run has said.
-    let plan = pipeline.plan_again(&registry, datasets, shares, &Silent::shared(), cancel)?;
+    let plan = pipeline.plan_again(&registry, (datasets, inputs), shares, &Silent::shared(), cancel)?;
     let observer: Arc<dyn Observer> = Arc::new(teller.clone());
     let cache = Cache::open(&out, &observer).map_err(|error| Error::run(plain(&error)))?;
     let factory = plan.factory.watched_by(&observer, cancel);

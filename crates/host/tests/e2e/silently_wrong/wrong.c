@@ -98,13 +98,18 @@ static const char SCHEMA[] =
     "\"mode\": {\"type\": \"string\", \"default\": \"fine\"}}}";
 
 typedef struct {
-  char mode[32], path[1024];
+  char mode[32], path[1024], first;
 } Instance;
 
 static int is(const void *instance, const char *mode) { return strcmp(((const Instance *)instance)->mode, mode) == 0; }
 
 static void take_path(void *instance, CompflowStr path) {
   snprintf(((Instance *)instance)->path, sizeof ((Instance *)instance)->path, "%.*s", (int)path.len, (const char *)path.ptr);
+}
+
+static void take_file(void *instance, CompflowStr path, const uint8_t *content, uint64_t length) {
+  take_path(instance, path);
+  if (length) ((Instance *)instance)->first = (char)content[0];
 }
 
 /* Somebody writes to the file that was asked for, before it is read. */
@@ -117,7 +122,7 @@ static void overwrite(const void *instance) {
 }
 
 static int32_t create(CompflowStr params, const CompflowHost *host, void **instance) {
-  Instance made = {"fine", ""};
+  Instance made = {"fine", "", 0};
   CompflowParam param;
   const char *at = NULL;
   while (compflow_next_param(params, &at, &param)) {
@@ -130,6 +135,11 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
   }
   if (is(&made, "lazy")) {
     int32_t status = host->input(host->ctx, compflow_str("w.bin"), take_path, &made, host->error, host->ctx);
+    if (status) return status;
+  }
+  if (is(&made, "eager")) {
+    if (!COMPFLOW_HAS(host, CompflowHost, content)) return compflow_fail(host, "this compflow hands no content on");
+    int32_t status = host->content(host->ctx, compflow_str("w.bin"), take_file, &made, host->error, host->ctx);
     if (status) return status;
   }
   while (is(&made, "hang")) sleep(1);
@@ -194,6 +204,10 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
   if (is(instance, "complain")) compflow_fail(host, "this went badly wrong"); /* and goes on */
   if (is(instance, "overwrite")) ((float *)task->embeddings)[0] += 1;
   if (is(instance, "lazy")) overwrite(instance);
+  if (is(instance, "eager")) {
+    overwrite(instance);
+    if (((const Instance *)instance)->first != 'A') return compflow_fail(host, "this is not what was there at first");
+  }
   if (is(instance, "round")) {
     fesetround(FE_TOWARDZERO);
     fast_math();
