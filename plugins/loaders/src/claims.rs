@@ -25,8 +25,13 @@ fn check_size(what: &str, claimed: u64, from: u64, memory: u64) -> Result<(), St
     if claimed > ALWAYS && claimed / MOST_TIMES > from {
         return Err(format!("{what} claims {claimed} bytes, and {from} bytes stand for them"));
     }
-    if claimed > memory {
-        return Err(format!("{what} needs {claimed} bytes, more than the {memory} that may be used"));
+    check_memory(what, claimed, memory)
+}
+
+/// Refuses sizes that the memory does not allow.
+fn check_memory(what: &str, claimed: u64, memory: u64) -> Result<(), String> {
+    match claimed > memory {
+        true => Err(format!("{what} needs {claimed} bytes, more than the {memory} that may be used")),
+        false => Ok(()),
     }
-    Ok(())
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::claims;
 use crate::parts::{Part, Parts, stream};
 use crate::select::{Selection, Where, check_where};
-use crate::source::{damaged, decode, decoded, dim, in_stream, open, path, rows_per_batch};
+use crate::source::{damaged, decode, decoded, dim, in_stream, open, path};
 
 /// Reads a Parquet file.
 ///
@@ -87,7 +87,7 @@ impl Component for Parquet {
 impl Loader for Parquet {
     fn load(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Stream> {
         let path = path(request)?;
-        let metadata = footer(path)?;
+        let metadata = footer(path, services.memory)?;
         let selection = Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let schema = selection.schema();
         let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
@@ -98,7 +98,7 @@ impl Loader for Parquet {
     /// From the footer; the length of embeddings that are lists from the first of them.
     fn describe(&self, request: &LoadRequest<'_>, services: &Services<'_>) -> Result<Option<Description>> {
         let path = path(request)?;
-        let metadata = footer(path)?;
+        let metadata = footer(path, services.memory)?;
         Selection::new(metadata.schema(), request, &self.0.r#where, path)?;
         let rows = metadata.metadata().file_metadata().num_rows();
         let range = self.0.rows.map(|range| range.within(&metadata, path)).transpose()?;
@@ -110,10 +110,10 @@ impl Loader for Parquet {
     }
 }
 
-fn footer(path: &Path) -> Result<ArrowReaderMetadata> {
+fn footer(path: &Path, memory: u64) -> Result<ArrowReaderMetadata> {
     let file = open(path)?;
     let bad = |text: String| Error::data(format!("{} is not a Parquet file: {text}", path.display()));
-    claims::parquet::check_footer(&file).map_err(bad)?;
+    claims::parquet::check_footer(&file, memory).map_err(bad)?;
     decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?)).map_err(bad)
 }
 
@@ -135,7 +135,7 @@ fn first_length(
     let file = open(path).ok()?;
     let mut reader = decode(|| {
         for group in 0..metadata.metadata().num_row_groups() {
-            claims::parquet::check_columns(&file, metadata, group, &[column], memory)?;
+            claims::parquet::rows_at_once(&file, metadata, group, &[column], memory)?;
             if metadata.metadata().row_group(group).num_rows() > 0 {
                 break;
             }
@@ -160,7 +160,6 @@ struct RowGroups {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     selection: Arc<Selection>,
-    batch_rows: usize,
     /// Those that are wanted, and which of their rows: how many are skipped and how many follow.
     groups: Vec<(usize, usize, usize)>,
     /// Bytes that a batch may take.
@@ -175,35 +174,19 @@ impl RowGroups {
         range: Option<Range>,
         memory: u64,
     ) -> Self {
-        let emitted = ProjectionMask::roots(metadata.parquet_schema(), selection.emitted());
-        let bytes: i64 = metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .flat_map(|group| group.columns().iter().enumerate())
-            .filter(|(leaf, _)| emitted.leaf_included(*leaf))
-            .map(|(_, column)| column.uncompressed_size().max(0))
-            .fold(0, i64::saturating_add);
-        let rows = metadata.metadata().file_metadata().num_rows().max(1);
         let range = range.unwrap_or(Range { first: 0, count: u64::MAX });
         let (mut groups, mut first) = (Vec::new(), 0u64);
         for (number, group) in metadata.metadata().row_groups().iter().enumerate() {
             let rows = u64::try_from(group.num_rows()).unwrap_or(0);
-            let start = range.first.clamp(first, first + rows);
-            let end = range.first.saturating_add(range.count).clamp(first, first + rows);
+            let behind = first.saturating_add(rows);
+            let start = range.first.clamp(first, behind);
+            let end = range.first.saturating_add(range.count).clamp(first, behind);
             if start < end {
                 groups.push((number, (start - first) as usize, (end - start) as usize));
             }
-            first += rows;
+            first = behind;
         }
-        Self {
-            groups,
-            path: path.to_owned(),
-            metadata,
-            selection: selection.into(),
-            batch_rows: rows_per_batch((bytes / rows) as usize),
-            memory,
-        }
+        Self { groups, path: path.to_owned(), metadata, selection: selection.into(), memory }
     }
 }
 
@@ -221,15 +204,15 @@ impl Parts for RowGroups {
         let (emitted, tested) = (self.selection.emitted(), self.selection.tested());
         let (group, skipped, taken) = self.groups[part];
         let read: Vec<usize> = emitted.iter().chain(&tested).copied().collect();
-        let at_once = decode(|| {
-            claims::parquet::check_columns(&file, &self.metadata, group, &read, self.memory)?;
-            claims::parquet::rows_at_once(&file, &self.metadata, group, &read, self.memory)
-        });
+        let at_once = decode(|| claims::parquet::rows_at_once(&file, &self.metadata, group, &read, self.memory));
         let at_once = at_once.map_err(|text| damaged(&path, text))?;
+        if !tested.is_empty() {
+            claims::parquet::check_tested(taken, self.memory).map_err(|text| damaged(&path, text))?;
+        }
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
             .with_row_groups(vec![group])
             .with_row_selection(vec![RowSelector::skip(skipped), RowSelector::select(taken)].into())
-            .with_batch_size(self.batch_rows.min(at_once))
+            .with_batch_size(at_once)
             .with_projection(roots(&emitted));
         if !tested.is_empty() {
             let (selection, mask) = (self.selection.clone(), roots(&tested));

@@ -1,76 +1,104 @@
-//! Parquet: the footer's lists and the depth of its schema, and how many values the pages of a column claim.
+//! Parquet: what is at the end of a file, and the pages of a row group, held against what they can hold.
 //!
-//! The footer is Thrift in the compact protocol. It is walked without being decoded: a list of 2³¹ elements, or of 20,000
-//! groups inside one another, is a few bytes long.
+//! Footers say in a few bytes how many members a list or a group has, or put one group into another; runs say how often a value is
+//! repeated. Decoders make room for all of it first, or recurse.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::io::{Read, Seek, SeekFrom};
 
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::basic::{Encoding, Type};
-use parquet::column::reader::{ColumnReader, get_column_reader};
-use parquet::data_type::ByteArray;
+use parquet::basic::Type;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::check_size;
 use super::headers::check_headers;
-use super::pages::Pages;
-use super::walk::{I32, LIST, STRUCT, Walk};
-use crate::source::{most_at_once, too_long};
+use super::pages::{Records, Texts, pages};
+use super::walk::{Kind, Seen, Shape, Walk};
+use super::{check_memory, check_size};
+use crate::source::{most_at_once, rows_of_batch, too_long};
 
 /// Groups inside one another that a schema may have; a list takes two.
 const MOST_LEVELS: usize = 64;
-/// The fields of the footer and of an element of the schema that are looked at.
-const SCHEMA: i64 = 2;
-const CHILDREN: i64 = 5;
+/// How much more memory than bytes of the file what a footer says may take, and an element of the schema takes.
+const TIMES: u64 = 32;
+const ELEMENT_BYTES: u64 = 512;
 
-/// Refuses footers with lists that are longer than themselves, or a schema that is nested too deep. What is wrong otherwise
-/// is for the decoder to say.
+/// Version and schema, with the fields of an element before and behind the number of its members. What comes behind the schema
+/// changes nothing of it.
+const FOOTER: Shape = &[(1, Kind::Number), (2, Kind::Structures(ELEMENT))];
+const ELEMENT: Shape = &[
+    (1, Kind::Number),
+    (2, Kind::Number),
+    (3, Kind::Number),
+    (4, Kind::Bytes),
+    (5, Kind::Number),
+    (6, Kind::Number),
+    (7, Kind::Number),
+    (8, Kind::Number),
+    (9, Kind::Number),
+    (10, Kind::Structure(LOGICAL_TYPE)),
+];
+const LOGICAL_TYPE: Shape = &[
+    (1, EMPTY),
+    (2, EMPTY),
+    (3, EMPTY),
+    (4, EMPTY),
+    (5, Kind::Structure(&[(1, Kind::Number), (2, Kind::Number)])),
+    (6, EMPTY),
+    (7, TIME),
+    (8, TIME),
+    (10, Kind::Structure(&[(1, Kind::Byte), (2, Kind::Truth)])),
+    (11, EMPTY),
+    (12, EMPTY),
+    (13, EMPTY),
+    (14, EMPTY),
+    (15, EMPTY),
+    (16, Kind::Structure(&[(1, Kind::Byte)])),
+    (17, Kind::Structure(&[(1, Kind::Bytes)])),
+    (18, Kind::Structure(&[(1, Kind::Bytes), (2, Kind::Number)])),
+    (19, EMPTY),
+];
+const EMPTY: Kind = Kind::Structure(&[]);
+const TIME: Kind =
+    Kind::Structure(&[(1, Kind::Truth), (2, Kind::Structure(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]))]);
+
+/// Refuses footers that may take more than the memory, with lists that are longer than themselves, or a schema that is nested too
+/// deep. What is wrong otherwise is for the decoder to say.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn check_footer(mut file: &File) -> Result<(), String> {
+pub(crate) fn check_footer(mut file: &File, memory: u64) -> Result<(), String> {
     let mut tail = [0; 8];
-    let read = |file: &mut &File, tail: &mut [u8]| -> io::Result<Vec<u8>> {
-        let end = file.seek(SeekFrom::End(-8))?;
-        file.read_exact(tail)?;
-        let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
-        let start = end.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
-        let mut footer = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        (*file).take(length).read_to_end(&mut footer)?;
-        Ok(footer)
+    let Ok(end) = file.seek(SeekFrom::End(-8)).and_then(|end| file.read_exact(&mut tail).map(|()| end)) else {
+        return Ok(());
     };
-    match read(&mut file, &mut tail) {
-        Ok(footer) if tail.ends_with(b"PAR1") => check_schema(&footer),
-        _ => Ok(()),
+    let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    let Some(start) = end.checked_sub(length).filter(|_| tail.ends_with(b"PAR1")) else {
+        return Ok(());
+    };
+    check_memory("its footer", length.saturating_mul(TIMES), memory)?;
+    let mut footer = Vec::new();
+    match file.seek(SeekFrom::Start(start)).and_then(|_| file.take(length).read_to_end(&mut footer)) {
+        Ok(_) => check_schema(&footer, memory),
+        Err(_) => Ok(()),
     }
 }
 
-fn check_schema(footer: &[u8]) -> Result<(), String> {
-    let mut walk = Walk::new(footer, "its footer");
-    let mut children = Vec::new();
-    let mut field = 0;
-    while let Some(kind) = walk.field(&mut field)? {
-        if (field, kind) == (SCHEMA, LIST) {
-            let (count, of) = walk.list()?;
-            for _ in 0..count {
-                children.push(if of == STRUCT { members(&mut walk)? } else { walk.skip(of, 0).map(|()| 0)? });
-            }
-        } else {
-            walk.skip(kind, 0)?;
-        }
-    }
+fn check_schema(footer: &[u8], memory: u64) -> Result<(), String> {
+    let mut members = Vec::new();
+    let mut of_this = 0;
+    let mut seen = |path: &[i64], seen: Seen| match (path, seen) {
+        ([2, 5], Seen::Number(number)) => of_this = number,
+        ([2], Seen::End) => members.push(std::mem::take(&mut of_this)),
+        _ => {}
+    };
+    Walk::new(footer, "its footer").structure(FOOTER, &mut Vec::new(), &mut seen)?;
+    check_memory("its schema", ELEMENT_BYTES.saturating_mul(members.len() as u64), memory)?;
     let mut open: Vec<i64> = Vec::new();
-    for (at, count) in children.iter().enumerate() {
-        if *count > (children.len() - at) as i64 {
-            return Err(format!(
-                "a group of its schema claims {count} members, and {} follow",
-                children.len() - at - 1
-            ));
+    for (at, count) in members.iter().enumerate() {
+        let follow = members.len() - at - 1;
+        if !(0..=follow as i64).contains(count) {
+            return Err(format!("a group of its schema claims {count} members, and {follow} follow"));
         }
         if let Some(left) = open.last_mut() {
             *left -= 1;
@@ -88,86 +116,27 @@ fn check_schema(footer: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many members an element of the schema says it has.
-fn members(walk: &mut Walk<'_>) -> Result<i64, String> {
-    let (mut field, mut members) = (0, 0);
-    while let Some(kind) = walk.field(&mut field)? {
-        match (field, kind) {
-            (CHILDREN, I32) => members = walk.zigzag()?,
-            _ => walk.skip(kind, 0)?,
-        }
+/// Bytes of the levels that are held for every value of a list.
+const LEVELS: u64 = 4;
+
+/// Bytes that a value takes beside what a text has.
+pub(super) fn width(chunk: &ColumnChunkMetaData) -> u64 {
+    match chunk.column_type() {
+        Type::BOOLEAN => 1,
+        Type::INT32 | Type::FLOAT => 4,
+        Type::INT64 | Type::DOUBLE => 8,
+        Type::INT96 => 12,
+        Type::FIXED_LEN_BYTE_ARRAY => u64::from(chunk.column_descr().type_length().max(1).unsigned_abs()),
+        Type::BYTE_ARRAY => 32,
     }
-    Ok(members)
 }
 
-/// Refuses a row group with pages that are not what they claim, or whose lists decode to more than its bytes can stand for or
-/// than the memory allows: one row can hold them all. Columns without lists come out a batch at a time, however many rows
-/// there are. What is in pages of texts is left to [`rows_at_once`].
+/// How many rows of a row group may be read at once: a text that many rows share is in the file once, and in a batch as often as
+/// there are rows; a run of values may be one row of a list.
 ///
 /// # Errors
-/// What is wrong with it.
-pub(crate) fn check_columns(
-    file: &File,
-    metadata: &ArrowReaderMetadata,
-    group: usize,
-    roots: &[usize],
-    memory: u64,
-) -> Result<(), ArrowError> {
-    let schema = metadata.parquet_schema();
-    let group = metadata.metadata().row_group(group);
-    let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-    for (at, chunk) in group.columns().iter().enumerate() {
-        if !roots.contains(&schema.get_column_root_idx(at)) {
-            continue;
-        }
-        let wrong = |text| ArrowError::ParquetError(format!("column `{}`: {text}", chunk.column_path()));
-        let claims = check_headers(file, chunk, memory).map_err(wrong)?;
-        // Half-precision numbers are such, too.
-        if claims.has_lengths && chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
-            pages(file, chunk, rows, memory)?.try_for_each(|page| page.map(|_| ()))?;
-        }
-        if chunk.column_descr().max_rep_level() == 0 {
-            continue;
-        }
-        let bytes = match chunk.column_type() {
-            Type::BOOLEAN => 1,
-            Type::INT32 | Type::FLOAT => 4,
-            Type::INT64 | Type::DOUBLE => 8,
-            Type::INT96 => 12,
-            Type::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(1) as u64,
-            Type::BYTE_ARRAY => 16,
-        };
-        let (claimed, from) = (claims.values.saturating_mul(bytes), chunk.compressed_size().max(0) as u64);
-        // Where rows are even, batches are small, and data larger than the memory can be read.
-        let each = (claims.values / rows.max(1) as u64).saturating_mul(bytes);
-        let most = if each > memory { memory } else { u64::MAX };
-        check_size(&format!("column `{}`", chunk.column_path()), claimed, from, most)
-            .map_err(ArrowError::ParquetError)?;
-    }
-    Ok(())
-}
-
-/// The pages of a column, each looked at before it comes out.
-fn pages(
-    file: &File,
-    chunk: &ColumnChunkMetaData,
-    rows: usize,
-    memory: u64,
-) -> Result<Pages<SerializedPageReader<File>>, ArrowError> {
-    let pages = SerializedPageReader::new(Arc::new(file.try_clone()?), chunk, rows, None)?;
-    Ok(Pages::new(pages, chunk.column_descr_ptr(), memory))
-}
-
-/// Rows whose texts are looked at together; and of such as are written as what they have in common with the one before, which have
-/// to be put together.
-const TEXTS: usize = 64;
-const SHARED_TEXTS: usize = 4;
-
-/// How many rows of a row group may be read at once, as far as texts decide: one that many rows share is in the file once, and in
-/// a batch as often as there are rows.
-///
-/// # Errors
-/// If one is longer than the memory allows.
+/// If its pages are not what they claim, lists decode to more than their bytes can stand for, or a row takes more than the memory
+/// allows.
 pub(crate) fn rows_at_once(
     file: &File,
     metadata: &ArrowReaderMetadata,
@@ -178,48 +147,101 @@ pub(crate) fn rows_at_once(
     let schema = metadata.parquet_schema();
     let group = metadata.metadata().row_group(group);
     let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-    let most = most_at_once(memory);
-    let mut at_once = usize::MAX;
+    let (mut all, mut longest) = (0_u64, 0_u64);
     for (at, chunk) in group.columns().iter().enumerate() {
-        if !roots.contains(&schema.get_column_root_idx(at)) {
+        let root = schema.get_column_root_idx(at);
+        if !roots.contains(&root) {
             continue;
         }
-        let longest = longest_text(file, chunk, rows, memory)?;
-        if longest > most {
-            let text = too_long(format!("a text of column `{}`", chunk.column_path()), most);
-            return Err(ArrowError::ParquetError(text));
+        let name = format!("column `{}`", chunk.column_path());
+        let data_type = metadata.schema().fields().get(root).map_or(&DataType::Null, |field| field.data_type());
+        let taken = taken(file, chunk, data_type, rows, memory).map_err(|error| match error {
+            ArrowError::ParquetError(text) => ArrowError::ParquetError(format!("{name}: {text}")),
+            other => other,
+        })?;
+        let most = most_at_once(memory);
+        if taken.longest > most as u64 {
+            let what = if chunk.column_type() == Type::BYTE_ARRAY { "a text of" } else { "a row of" };
+            return Err(ArrowError::ParquetError(too_long(format!("{what} {name}"), most)));
         }
-        at_once = at_once.min(most / longest.max(1));
+        all = all.saturating_add(taken.all);
+        longest = longest.saturating_add(taken.longest);
     }
-    Ok(at_once.max(1))
+    Ok(rows_of_batch(all, rows, usize::try_from(longest).unwrap_or(usize::MAX), memory))
 }
 
-/// Bytes of the longest text of a column, or of some rows of lists of them; or of one that is too long for the memory.
-fn longest_text(file: &File, chunk: &ColumnChunkMetaData, rows: usize, memory: u64) -> Result<usize, ArrowError> {
-    let column = chunk.column_descr_ptr();
-    if chunk.column_type() == Type::FIXED_LEN_BYTE_ARRAY {
-        return Ok(usize::try_from(column.type_length()).unwrap_or(0));
-    }
-    let pages = pages(file, chunk, rows, memory)?;
-    let most = most_at_once(memory);
-    let has_lists = column.max_rep_level() > 0;
-    let ColumnReader::ByteArrayColumnReader(mut reader) = get_column_reader(column, Box::new(pages)) else {
-        return Ok(0);
-    };
-    let is_shared = chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY);
-    let count = if is_shared { SHARED_TEXTS } else { TEXTS };
-    let (mut texts, mut defined, mut repeated) = (Vec::<ByteArray>::new(), Vec::new(), Vec::new());
-    let mut longest = 0;
-    while longest <= most {
-        texts.clear();
-        defined.clear();
-        repeated.clear();
-        let (records, ..) = reader.read_records(count, Some(&mut defined), Some(&mut repeated), &mut texts)?;
-        if records == 0 {
-            break;
+/// Refuses to test more rows of a row group than there is room for what comes of it, a bit for each.
+///
+/// # Errors
+/// With both numbers.
+pub(crate) fn check_tested(rows: usize, memory: u64) -> Result<(), String> {
+    check_memory("testing the rows of a row group", rows as u64 / 8, memory)
+}
+
+/// What a column takes when it is decoded.
+struct Taken {
+    all: u64,
+    /// By the longest row; 0 if it does not matter, since there is room for all of them.
+    longest: u64,
+}
+
+fn taken(
+    file: &File,
+    chunk: &ColumnChunkMetaData,
+    data_type: &DataType,
+    rows: usize,
+    memory: u64,
+) -> Result<Taken, ArrowError> {
+    let refused = |text| ArrowError::ParquetError(text);
+    let claims = check_headers(file, chunk, memory).map_err(refused)?;
+    let is_text = chunk.column_type() == Type::BYTE_ARRAY;
+    let mut texts = Texts::default();
+    // Half-precision numbers may have lengths, too.
+    if is_text || claims.has_lengths {
+        for page in pages(file, chunk, rows)? {
+            texts.add(&page?, chunk, memory).map_err(refused)?;
         }
-        let lengths = texts.iter().map(ByteArray::len);
-        longest = longest.max(if has_lists { lengths.sum() } else { lengths.max().unwrap_or(0) });
     }
-    Ok(longest)
+    let texts = if is_text { texts } else { Texts::default() };
+    let width = width(chunk);
+    // A place without a value may be a list of a fixed length.
+    let each = width.saturating_mul(fixed_length(below_lists(data_type))).saturating_add(texts.longest);
+    let all = claims.values.saturating_mul(width).saturating_add(texts.total);
+    let empty = width.saturating_mul(fixed_length(data_type));
+    if chunk.column_descr().max_rep_level() == 0 {
+        return Ok(Taken { all, longest: if is_text { each } else { empty } });
+    }
+    check_size("its content", all.saturating_sub(texts.total), chunk.byte_range().1, u64::MAX).map_err(refused)?;
+    let each = each.saturating_add(LEVELS);
+    if claims.values.saturating_mul(each) <= most_at_once(memory) as u64 {
+        return Ok(Taken { all, longest: empty });
+    }
+    let mut records = Records::default();
+    for page in pages(file, chunk, rows)? {
+        records.add(&page?, chunk).map_err(refused)?;
+    }
+    Ok(Taken { all, longest: records.longest.saturating_mul(each).max(empty) })
+}
+
+/// How many values a row without any stands for: lists of a fixed length have them all the same.
+fn fixed_length(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::FixedSizeList(field, length) => {
+            u64::from(length.unsigned_abs()).saturating_mul(fixed_length(field.data_type()))
+        }
+        DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => {
+            fixed_length(field.data_type())
+        }
+        DataType::Struct(fields) => fields.iter().map(|field| fixed_length(field.data_type())).max().unwrap_or(1),
+        _ => 1,
+    }
+}
+
+/// What is inside lists of any length.
+fn below_lists(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => field.data_type(),
+        DataType::FixedSizeList(field, _) => below_lists(field.data_type()),
+        _ => &DataType::Null,
+    }
 }

@@ -1,6 +1,7 @@
 //! Crafted files of a few hundred bytes that would take all memory or overflow the stack.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,16 +45,16 @@ fn varint(mut number: u64) -> Vec<u8> {
 }
 
 /// A Parquet file that is nothing but a footer: a schema of groups with so many members each.
-fn footer(folder: &Path, members: &[u64]) -> PathBuf {
+fn footer(folder: &Path, members: &[i64]) -> PathBuf {
     // version = 1; schema = [...], no rows, no row groups.
     let mut footer = vec![0x15, 0x02, 0x19, 0xfc];
     footer.extend(varint(members.len() as u64));
     for members in members {
         // repetition_type = required, name = "g", num_children.
         footer.extend([0x35, 0x00, 0x18, 0x01, b'g']);
-        if *members > 0 {
+        if *members != 0 {
             footer.push(0x15);
-            footer.extend(varint(members << 1));
+            footer.extend(varint((members << 1 ^ members >> 63) as u64));
         } else {
             // A leaf has a type, which comes first.
             let at = footer.len() - 5;
@@ -257,7 +258,7 @@ fn a_parquet_page_decompresses_to_what_it_claims_and_no_more() {
             more[next..next + short].copy_from_slice(&varint(2 * (compressed - 2)));
             more.splice(at..at + length, claim);
             let text = said(&more);
-            assert!(text.contains("a page claims 1073741824 bytes, and "), "{compression:?}: {text}");
+            assert!(text.contains("a page needs 1073741824 bytes, more than the"), "{compression:?}: {text}");
             // More than there is in the file.
             let mut past = bytes.clone();
             let most = (1 << (7 * short - 1)) - 1;
@@ -285,9 +286,130 @@ fn one_row_of_a_parquet_file_that_decodes_to_all_memory_is_refused() {
     let length = write(1, 20_000_000);
     assert!(length < 2000, "{length}");
     let text = said::<Parquet>(&path);
-    assert!(text.contains("is damaged: column `\"embedding.list.item\"` claims 80000000 bytes"), "{text}");
+    assert!(
+        text.contains("is damaged: column `\"embedding.list.item\"`: its content claims 80000000 bytes"),
+        "{text}"
+    );
     write(1000, 100);
     assert_eq!(said::<Parquet>(&path), "1 batches");
+}
+
+/// Lists of zeros and ones of these lengths, and how much the loader says that one row, or the largest of its batches, takes.
+fn lists_of(path: &Path, lengths: &[usize], memory: u64) -> Result<usize, String> {
+    let values = Arc::new(Float32Array::from_iter_values((0..lengths.iter().sum()).map(|at| (at % 2) as f32)));
+    let item = Arc::new(Field::new_list_field(DataType::Float32, false));
+    let lists = ListArray::new(item, OffsetBuffer::from_lengths(lengths.iter().copied()), values, None);
+    let batch = RecordBatch::try_from_iter([("embedding", Arc::new(lists) as ArrayRef)]).unwrap();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let properties = WriterProperties::builder().set_writer_version(version).build();
+        let mut writer =
+            ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let batches = within(path, memory)?;
+        assert_eq!(concat(&batches), batch);
+    }
+    Ok(within(path, memory)?.iter().map(RecordBatch::num_rows).max().unwrap())
+}
+
+/// What is read with so much memory.
+fn within(path: &Path, memory: u64) -> Result<Vec<RecordBatch>, String> {
+    let request = LoadRequest { path: Some(path), columns: &EMBEDDING };
+    let services = Services { host: &NoHost, memory, ..Services::none() };
+    load_with::<Parquet>("{}", &request, &services).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_row_of_a_parquet_file_is_held_to_the_memory_however_many_empty_ones_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.parquet");
+    let mut lengths = vec![0; 100_000];
+    lengths[70_000] = 1_000_000;
+    let text = lists_of(&path, &lengths, 1 << 24).unwrap_err();
+    assert!(text.contains("a row of column `\"embedding.list.item\"` takes more than 2097152 bytes"), "{text}");
+    assert!(lists_of(&path, &lengths, 1 << 30).unwrap() > 1000);
+    // As large as the whole of it, and even.
+    assert!(lists_of(&path, &[50; 20_000], 1 << 24).unwrap() > 1000);
+}
+
+#[test]
+fn batches_of_a_parquet_file_are_as_large_when_they_are_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bits.parquet");
+    // A megabyte, whatever little the file has for them.
+    assert_eq!(lists_of(&path, &[2048; 1000], 1 << 30).unwrap(), 128);
+}
+
+#[test]
+fn lists_of_a_fixed_length_that_are_null_take_their_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("null.parquet");
+    let none = (0..300).map(|_| None::<Vec<Option<f32>>>);
+    let embedding: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(none, 10_000));
+    let batch = RecordBatch::try_from_iter_with_nullable([("embedding", embedding, true)]).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let batches = within(&path, 1 << 24).unwrap();
+    assert!(batches.iter().all(|batch| batch.num_rows() <= 52), "{}", batches[0].num_rows());
+    let text = within(&path, 1 << 18).map(|batches| batches.len());
+    assert_eq!(text, Ok(300), "one at a time, where there is hardly room for it");
+}
+
+#[test]
+fn texts_of_one_row_that_share_what_they_begin_with_are_held_to_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.parquet");
+    let long = "x".repeat(1 << 16);
+    let texts = Arc::new(StringArray::from_iter_values((0..100).map(|_| &long)));
+    let item = Arc::new(Field::new_list_field(DataType::Utf8, false));
+    let lists = ListArray::new(item, OffsetBuffer::from_lengths([100]), texts, None);
+    let batch = RecordBatch::try_from_iter([("embedding", Arc::new(lists) as ArrayRef)]).unwrap();
+    let properties = WriterProperties::builder().set_dictionary_enabled(false);
+    let properties = properties.set_encoding(Encoding::DELTA_BYTE_ARRAY).build();
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let text = within(&path, 1 << 24).unwrap_err();
+    assert!(text.contains("a text of column `\"embedding.list.item\"` takes more than 2097152 bytes"), "{text}");
+    assert_eq!(concat(&within(&path, 1 << 27).unwrap()), batch);
+}
+
+#[test]
+fn a_parquet_footer_is_held_to_the_memory_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.parquet");
+    let file = File::create(&path).unwrap();
+    file.set_len(5 << 30).unwrap();
+    let mut file = File::options().append(true).open(&path).unwrap();
+    file.write_all(&[0xf0, 0xff, 0xff, 0xff]).and_then(|()| file.write_all(b"PAR1")).unwrap();
+    let text = within(&path, 1 << 28).unwrap_err();
+    assert!(text.contains("its footer needs 137438952960 bytes, more than the 268435456"), "{text}");
+}
+
+/// Decoders do not look at the types of fields, so those that say another one hide what is behind them from who does.
+#[test]
+fn a_parquet_schema_is_read_as_its_decoder_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = footer(folder.path(), &[1, 1, 0]);
+    let bytes = std::fs::read(&path).unwrap();
+    let said = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        said::<Parquet>(&path)
+    };
+    // The schema as a set; the number of members as a text.
+    for (from, to, what) in [(0x19, 0x1a, "2 of the type 10"), (0x15, 0x18, "of the type 8")] {
+        let mut wrong = bytes.clone();
+        let at = wrong.iter().enumerate().position(|(at, byte)| at > 5 && *byte == from).unwrap();
+        wrong[at] = to;
+        let text = said(&wrong);
+        assert!(text.contains("its footer has a field ") && text.contains(what), "{text}");
+    }
+    // Members as a number of 64 bits, of which a decoder takes 32.
+    let text = said(&std::fs::read(footer(folder.path(), &[(1 << 32) + 1, 0])).unwrap());
+    assert!(text.contains("a group of its schema claims 4294967297 members, and 1 follow"), "{text}");
+    let text = said(&std::fs::read(footer(folder.path(), &[-(1 << 32) + 1, 0])).unwrap());
+    assert!(text.contains("a group of its schema claims -4294967295 members, and 1 follow"), "{text}");
 }
 
 #[test]
