@@ -143,6 +143,31 @@ fn a_component_that_takes_all_memory_costs_its_own_cell() {
     only_bad_failed(&folder, ".so crashed: SIG");
 }
 
+/// The memory that a cell could use.
+fn share(folder: &Folder, out: &str) -> u64 {
+    let record = std::fs::read_to_string(folder.path(out).join("run.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    record["memory_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn the_second_copy_of_the_data_counts() {
+    let folder = Folder::new();
+    let large = "n = 4000, dim = 1000, k = 3, noise = 0.05, trials = 1";
+    let small = SMALL.replace("n = 45, dim = 4, k = 3, noise = 0.05, trials = 3", large);
+    folder.write("p.toml", &small);
+    let shares = [("one", &[][..]), ("two", &["--isolate"])].map(|(out, extra)| {
+        let args = [&["run", "p.toml", "--out", out, "--memory", "64MiB", "--jobs", "1"], extra].concat();
+        folder.run(&args, 0);
+        share(&folder, out)
+    });
+    // The embeddings take 16 MB.
+    let [whole, less] = shares;
+    assert!((16_000_000..17_000_000).contains(&(whole - less)), "{whole} {less}");
+    let assignments = |out: &str| std::fs::read(folder.path(out).join("assignments.parquet")).unwrap();
+    assert!(assignments("one") == assignments("two"));
+}
+
 #[test]
 fn a_cell_beyond_the_timeout_has_failed_and_the_others_go_on() {
     let folder = with_fault("stubborn");

@@ -31,7 +31,7 @@ use crate::data::snapshot;
 use crate::error::{Error, Result};
 use crate::files::{human_bytes, plain};
 use crate::observer::Observer;
-use crate::plan::Plan;
+use crate::plan::{Plan, Shares};
 
 /// How cells can be run in processes of their own.
 #[derive(Debug, Clone)]
@@ -103,16 +103,22 @@ impl Workers {
         let (out, data) = data.map_err(|error| {
             Error::run(format!("the data cannot be handed on to worker processes: {}", plain(&error)))
         })?;
+        let copy = data.metadata().map_or_else(|_| plan.data_bytes(), |about| about.len());
         let setup = Setup {
             pipeline: plan.resolved_elsewhere().to_string(),
             folder: plan.factory.folder.clone(),
             only: plan.only.clone(),
-            shares: plan.shares(),
+            shares: plan.shares().beside(copy),
             out,
             fresh,
             strict,
         };
         Ok(Some(Self { isolation: isolation.clone(), setup, data, timeout }))
+    }
+
+    /// What a cell may use beside the second copy of the data.
+    pub(crate) fn shares(&self) -> Shares {
+        self.setup.shares
     }
 }
 
