@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use compflow_api::Level;
+use compflow_api::{Kind, Level};
 
 #[cfg(not(unix))]
 pub(super) use self::elsewhere::Hand;
@@ -122,9 +122,12 @@ impl Workers {
     }
 }
 
-/// Whether a component that cells use, or one that such a component has asked for, is of a library elsewhere.
+/// Whether a component that cells use, or one that such a component has asked for, is of a library elsewhere. Cells use loaders if they
+/// read the data again; otherwise these have done their work.
 fn uses_others(plan: &Plan, trusted: &[PathBuf]) -> bool {
+    let streamed = plan.data.iter().any(|data| data.streamed.is_some());
     let used = plan.factory.used.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut folders = used.iter().filter_map(|at| plan.factory.registry.libraries[*at].path.parent());
+    let used = used.iter().filter(|(kind, _)| streamed || *kind != Kind::Loader);
+    let mut folders = used.filter_map(|(_, at)| plan.factory.registry.libraries[*at].path.parent());
     folders.any(|folder| !trusted.iter().any(|trusted| trusted == folder))
 }
