@@ -113,14 +113,29 @@ pub(crate) fn read_end(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open_file(path)?;
     let size = file.metadata()?.len();
-    let too_large = || io::Error::other(format!("has more than {most} bytes"));
     if size > most {
-        return Err(too_large());
+        return Err(too_large(most));
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    read_rest(file, bytes, most)
+}
+
+/// All of something that is read, at most so many bytes.
+///
+/// # Errors
+/// If it cannot be read, or is more.
+pub(crate) fn read_all(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    read_rest(input, Vec::new(), most)
+}
+
+fn read_rest(input: impl Read, mut bytes: Vec<u8>, most: u64) -> io::Result<Vec<u8>> {
+    input.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) }
+}
+
+fn too_large(most: u64) -> io::Error {
+    io::Error::other(format!("has more than {most} bytes"))
 }
 
 /// How a file is called in messages: relative to the current folder if it is inside.

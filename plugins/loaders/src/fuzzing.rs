@@ -10,7 +10,7 @@ use crate::arrow::Arrow;
 use crate::csv::Csv;
 use crate::json::Json;
 use crate::npy::Npy;
-use crate::npy_labels::read_labels;
+use crate::npy_labels::Labels;
 use crate::parquet::Parquet;
 
 /// How many bytes a loader may use.
@@ -40,7 +40,7 @@ pub fn json(bytes: &[u8]) {
 pub fn npy(bytes: &[u8]) {
     let file = written(bytes);
     caught(read::<Npy>(file.path(), &["embedding"], json!({})));
-    caught(read_labels(file.path(), file.path(), 3).map(|_| ()));
+    caught(Labels::open(file.path(), file.path(), 3).and_then(|mut labels| labels.read(0..3)).map(|_| ()));
 }
 
 /// Reads all columns of a table, and once more those rows in which the first column is 1.

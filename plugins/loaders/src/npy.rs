@@ -18,9 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::npy_file::NpyFile;
-use crate::npy_labels::{open_labels, read_labels};
+use crate::npy_labels::Labels;
 use crate::select::all;
-use crate::source::{damaged, path, rows_per_batch};
+use crate::source::{damaged, in_stream, most_at_once, path, rows_per_batch, too_long};
 
 /// Reads embeddings from an npy file: a NumPy array with one row per example, of 16, 32 or 64-bit floating-point
 /// numbers, or of integers, in any order and byte order.
@@ -56,11 +56,11 @@ impl Loader for Npy {
         self.require_columns(request, path)?;
         let file = NpyFile::open(path)?;
         let labels = match request.column("truth") {
-            Some(_) => Some(read_labels(&self.labels(path, services)?, path, file.rows)?),
+            Some(_) => Some(Labels::open(&self.labels(path, services)?, path, file.rows)?),
             None => None,
         };
         let wanted = request.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-        let reader = Reader::new(file, wanted, labels)?;
+        let reader = Reader::new(file, wanted, labels, services.memory)?;
         let schema = reader.schema.clone();
         let batches: Batches = Box::new(RecordBatchIterator::new(reader, schema));
         Ok(batches.into())
@@ -74,7 +74,7 @@ impl Loader for Npy {
         let Numbers { item, dim, .. } = Numbers::new(&file)?;
         let mut fields = vec![Field::new("embedding", DataType::FixedSizeList(item, dim), false)];
         if self.0.labels.is_some() {
-            let (_, kind) = open_labels(&self.labels(path, services)?, path, file.rows)?;
+            let Labels { kind, .. } = Labels::open(&self.labels(path, services)?, path, file.rows)?;
             fields.push(Field::new("truth", kind, false));
         }
         Description::from_schema(&Schema::new(fields), Some(file.rows as u64), Some(file.columns)).map(Some)
@@ -145,10 +145,13 @@ impl Numbers {
     }
 }
 
+/// What is read at once has less than 2³¹ bytes, as Arrow wants it of texts.
+const MOST_AT_ONCE: usize = 1 << 30;
+
 /// The file in batches.
 struct Reader {
     file: NpyFile,
-    labels: Option<ArrayRef>,
+    labels: Option<Labels>,
     schema: SchemaRef,
     numbers: Numbers,
     batch_rows: usize,
@@ -157,27 +160,35 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(file: NpyFile, wanted: Vec<String>, labels: Option<ArrayRef>) -> Result<Self> {
+    fn new(file: NpyFile, wanted: Vec<String>, labels: Option<Labels>, memory: u64) -> Result<Self> {
         let numbers = Numbers::new(&file)?;
         let fields: Vec<Field> = wanted
             .into_iter()
             .map(|name| {
                 let kind = match labels.as_ref().filter(|_| name == "truth") {
-                    Some(labels) => labels.data_type().clone(),
+                    Some(labels) => labels.kind.clone(),
                     None => DataType::FixedSizeList(numbers.item.clone(), numbers.dim),
                 };
                 Field::new(name, kind, false)
             })
             .collect();
-        let batch_rows = rows_per_batch(file.columns * file.item);
+        let most = most_at_once(memory).min(MOST_AT_ONCE);
+        let mut batch_rows = rows_per_batch(file.row_bytes());
+        for file in [&file].into_iter().chain(labels.as_ref().map(|labels| &labels.file)) {
+            if file.row_bytes() > most {
+                return Err(Error::data(too_long(format!("a row of {}", file.path().display()), most)));
+            }
+            // A member of a set may be a byte in the file, and takes eight while it is read.
+            batch_rows = batch_rows.min(most / 8 / file.row_bytes().max(1)).max(1);
+        }
         Ok(Self { file, labels, schema: Schema::new(fields).into(), numbers, batch_rows, done: 0 })
     }
 
     fn batch(&mut self, rows: std::ops::Range<usize>) -> Result<RecordBatch, ArrowError> {
         let mut columns: Vec<ArrayRef> = Vec::new();
         for field in self.schema.fields() {
-            columns.push(match self.labels.as_ref().filter(|_| field.name() == "truth") {
-                Some(labels) => labels.slice(rows.start, rows.len()),
+            columns.push(match self.labels.as_mut().filter(|_| field.name() == "truth") {
+                Some(labels) => labels.read(rows.clone()).map_err(in_stream)?,
                 None => {
                     let bytes = self.file.read(rows.clone()).map_err(|error| damaged(self.file.path(), error))?;
                     let Numbers { item, dim, decode } = &self.numbers;

@@ -81,6 +81,11 @@ impl NpyFile {
         &self.path
     }
 
+    /// How many bytes a row takes.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.columns.saturating_mul(self.item)
+    }
+
     /// What kind of values it holds.
     pub(crate) fn kind(&self) -> TypeChar {
         self.dtype.type_char()

@@ -16,7 +16,8 @@ use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use compflow_api::{BatchReader, in_words};
 
-use super::values::{FURTHER, convert, faulty, is_text, list_parts, strings};
+use super::held::Held;
+use super::values::{FURTHER, convert, faulty, is_text, list_parts, plain_bytes, shares_values, strings};
 use crate::causes::Cause;
 use crate::error::{Error, Result};
 use crate::pipeline::Named;
@@ -216,6 +217,20 @@ fn without_runs(batch: RecordBatch) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
         .map_err(|error| Error::data(error.to_string()))
+}
+
+/// Refuses a batch that takes more than there may be once each row has a value of its own, which is how it is read: a file may have one
+/// for a million rows.
+fn require_room(batch: &RecordBatch, first_row: usize, memory: u64) -> Result<()> {
+    let mut held = Held::of_at_most(memory);
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if shares_values(field.data_type()) {
+            let name = field.name().trim_start_matches(FURTHER);
+            held.add(&format!("the column `{name}`"), plain_bytes(column, 0..column.len()));
+        }
+    }
+    let last_row = (first_row + batch.num_rows()).saturating_sub(1);
+    held.check(|| format!("rows {first_row} to {last_row}: a value for each of them"))
 }
 
 /// All columns that something is made of.
@@ -427,12 +442,14 @@ fn shortened(text: &str) -> String {
 pub(crate) struct UnifiedBatches {
     batches: BatchReader,
     request: Request,
+    /// Bytes that a batch may take.
+    memory: u64,
     row: usize,
 }
 
 impl UnifiedBatches {
-    pub(crate) fn new(batches: BatchReader, request: Request) -> Self {
-        Self { batches, request, row: 0 }
+    pub(crate) fn new(batches: BatchReader, request: Request, memory: u64) -> Self {
+        Self { batches, request, memory, row: 0 }
     }
 
     /// The type of a column that the loader hands on, known before anything is read.
@@ -460,16 +477,23 @@ impl Iterator for UnifiedBatches {
         };
         let first_row = self.row;
         self.row += batch.num_rows();
-        Some(self.request.unify(batch, first_row))
+        let room = require_room(&batch, first_row, self.memory);
+        Some(room.and_then(|()| self.request.unify(batch, first_row)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use arrow_array::types::Int32Type;
-    use arrow_array::{BooleanArray, Float64Array, Int8Array, Int64Array, RunArray};
+    use arrow_array::{
+        BooleanArray, Float64Array, Int8Array, Int32Array, Int32DictionaryArray, Int64Array, LargeStringArray,
+        RecordBatchIterator, RunArray,
+    };
+    use compflow_api::{Batches, Stream};
 
     use super::*;
+    use crate::data::held::VALUE;
+    use crate::data::values::value_bytes;
 
     fn several(names: &[&str]) -> Named {
         Named::Several(names.iter().map(|name| (*name).to_owned()).collect())
@@ -497,6 +521,41 @@ mod tests {
         let unified = request.unify(batch(vec![("truth", Arc::new(runs))]), 0).unwrap();
         let sets = [0, 1, 2].map(|row| members(&unified, "truth", row).join(" "));
         assert_eq!(sets, ["anna", "anna", "anna ben"]);
+    }
+
+    #[test]
+    fn what_is_shared_by_many_rows_is_held_to_the_memory_before_each_has_its_own() {
+        let request = request("truth", Named::One("who".to_owned()), &["who"]).unwrap();
+        let read = |column: ArrayRef, memory| {
+            let batch = batch(vec![("truth", column)]);
+            let schema = batch.schema();
+            let batches: Batches = Box::new(RecordBatchIterator::new([Ok(batch)], schema));
+            let batches = Stream::from(batches).into_batches(memory).unwrap();
+            UnifiedBatches::new(batches, request.clone(), memory).next().unwrap()
+        };
+        let long = "x".repeat(100_000);
+        let text = LargeStringArray::from(vec![long.as_str()]);
+        let runs = |rows| Arc::new(RunArray::try_new(&Int32Array::from(vec![rows]), &text).unwrap());
+        let keys = |rows| Arc::new(Int32DictionaryArray::new(vec![0; rows].into(), Arc::new(text.clone())));
+        let columns: [(ArrayRef, ArrayRef); 2] = [(runs(800_000), runs(100)), (keys(800_000), keys(100))];
+        for (huge, small) in columns {
+            let error = read(huge, 1 << 30).unwrap_err().to_string();
+            let refused =
+                "rows 0 to 799999: a value for each of them takes more than the memory budget of 1.00 GiB; ";
+            assert!(error.starts_with(refused) && error.contains("is for the column `truth`"), "{error}");
+            assert_eq!(read(small, 1 << 30).unwrap().num_rows(), 100);
+        }
+    }
+
+    #[test]
+    fn a_dictionary_without_any_value_is_nulls() {
+        let request = request("truth", Named::One("who".to_owned()), &["who"]).unwrap();
+        let values = Arc::new(StringArray::from(Vec::<&str>::new()));
+        let column: ArrayRef = Arc::new(Int32DictionaryArray::new(Int32Array::from(vec![None, None]), values));
+        let batch = batch(vec![("truth", column.clone())]);
+        require_room(&batch, 0, 1000).unwrap();
+        assert_eq!(value_bytes(&column), 2 * VALUE);
+        assert_eq!(request.unify(batch, 0).unwrap().column(0).null_count(), 2);
     }
 
     #[test]

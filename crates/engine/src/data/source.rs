@@ -69,7 +69,7 @@ impl DataSource {
                 let text = format!("the loader returned no column `{name}`, though it was asked for `{source}`");
                 Err(named(file, Error::data(text)))
             }
-            None => Ok(UnifiedBatches::new(batches, request.clone())),
+            None => Ok(UnifiedBatches::new(batches, request.clone(), factory.memory)),
         }
     }
 

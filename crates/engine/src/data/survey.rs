@@ -201,7 +201,7 @@ impl Survey {
                 break;
             }
             let batches = self.load(Source { path, about, ..source }, &request)?;
-            let batches = UnifiedBatches::new(batches, request.clone());
+            let batches = UnifiedBatches::new(batches, request.clone(), self.factory.memory);
             let read = builder.read(first_rows(batches, left), &self.factory.cancel);
             read.map_err(|error| error.context(about))?;
         }

@@ -1,8 +1,11 @@
 //! The values of columns: what kinds are taken, converted to the one the engine has, and what is wrong with them.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, StringArray};
+use arrow_array::types::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, OffsetSizeTrait, StringArray};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use compflow_api::{Column, Table, in_words, plural};
@@ -191,9 +194,7 @@ pub(crate) fn weights_of(column: &ArrayRef, first_row: usize) -> Result<Vec<f32>
 
 /// The values of a list column, without those that no row refers to, and every row's number of values.
 pub(super) fn list_parts(column: &ArrayRef) -> Option<(ArrayRef, Vec<usize>)> {
-    fn of_offsets<O: arrow_array::OffsetSizeTrait>(
-        list: &arrow_array::GenericListArray<O>,
-    ) -> (ArrayRef, Vec<usize>) {
+    fn of_offsets<O: OffsetSizeTrait>(list: &arrow_array::GenericListArray<O>) -> (ArrayRef, Vec<usize>) {
         let offsets = list.offsets();
         let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
         let lengths = offsets.windows(2).map(|ends| ends[1].as_usize() - ends[0].as_usize()).collect();
@@ -246,6 +247,9 @@ fn text_bytes(column: &ArrayRef) -> u64 {
         DataType::Dictionary(_, values) if is_text(values) => {
             let dictionary = column.as_any_dictionary();
             let values = dictionary.values();
+            if values.is_empty() {
+                return 0;
+            }
             let lengths: Vec<u64> = (0..values.len()).map(|at| text_bytes(&values.slice(at, 1))).collect();
             let keys = dictionary.normalized_keys();
             let used = (0..column.len()).filter(|row| column.is_valid(*row));
@@ -258,6 +262,92 @@ fn text_bytes(column: &ArrayRef) -> u64 {
         }
         _ => 0,
     }
+}
+
+/// What begins and ends a text or a list.
+const ENDS: u64 = 8;
+
+/// Whether several rows of a column, or of its lists, may share a value: as a run of them, or by a dictionary.
+pub(super) fn shares_values(kind: &DataType) -> bool {
+    match kind {
+        DataType::RunEndEncoded(..) | DataType::Dictionary(..) => true,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            shares_values(item.data_type())
+        }
+        _ => false,
+    }
+}
+
+/// How many bytes some rows of a column take once each has a value of its own.
+pub(super) fn plain_bytes(column: &ArrayRef, rows: Range<usize>) -> u64 {
+    fn between<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, rows: &Range<usize>) -> Range<usize> {
+        offsets[rows.start].as_usize()..offsets[rows.end].as_usize()
+    }
+    let kind = column.data_type();
+    let ends = ENDS * rows.len() as u64;
+    let inside = match kind {
+        _ if rows.is_empty() => 0,
+        DataType::Null | DataType::Boolean => 0,
+        DataType::Utf8 => between(column.as_string::<i32>().offsets(), &rows).len() as u64,
+        DataType::LargeUtf8 => between(column.as_string::<i64>().offsets(), &rows).len() as u64,
+        // The lower half of a view is how long it is.
+        DataType::Utf8View => {
+            column.as_string_view().views()[rows].iter().map(|view| u64::from(*view as u32)).sum()
+        }
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            plain_bytes(list.values(), between(list.offsets(), &rows))
+        }
+        DataType::LargeList(_) => {
+            let list = column.as_list::<i64>();
+            plain_bytes(list.values(), between(list.offsets(), &rows))
+        }
+        DataType::FixedSizeList(..) => {
+            let list = column.as_fixed_size_list();
+            let width = list.value_length() as usize;
+            plain_bytes(list.values(), rows.start * width..rows.end * width)
+        }
+        DataType::Dictionary(..) => keyed_bytes(&column.slice(rows.start, rows.len())),
+        DataType::RunEndEncoded(ends, _) => {
+            let runs = column.slice(rows.start, rows.len());
+            match ends.data_type() {
+                DataType::Int16 => run_bytes::<Int16Type>(&runs),
+                DataType::Int32 => run_bytes::<Int32Type>(&runs),
+                _ => run_bytes::<Int64Type>(&runs),
+            }
+        }
+        // What nobody reads is no more than all of it for each row.
+        _ => match kind.primitive_width() {
+            Some(width) => return (width as u64).saturating_mul(rows.len() as u64),
+            None => (column.get_array_memory_size() as u64).saturating_mul(rows.len() as u64),
+        },
+    };
+    inside.saturating_add(ends)
+}
+
+/// [`plain_bytes`] of all rows of a dictionary.
+fn keyed_bytes(column: &ArrayRef) -> u64 {
+    let dictionary = column.as_any_dictionary();
+    let values = dictionary.values();
+    if values.is_empty() {
+        return 0;
+    }
+    let keys = dictionary.normalized_keys().into_iter().enumerate();
+    let used = keys.filter(|(row, _)| column.is_valid(*row));
+    used.map(|(_, key)| plain_bytes(values, key..key + 1)).fold(0, u64::saturating_add)
+}
+
+/// [`plain_bytes`] of all rows of runs.
+fn run_bytes<E: RunEndIndexType>(column: &ArrayRef) -> u64 {
+    let runs = column.as_run::<E>();
+    let (values, mut begin) = (runs.values_slice(), 0);
+    let lengths = runs.run_ends().sliced_values().map(|end| {
+        let length = end.as_usize() - begin;
+        begin = end.as_usize();
+        length as u64
+    });
+    let bytes = lengths.enumerate().map(|(run, length)| length.saturating_mul(plain_bytes(&values, run..run + 1)));
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Texts, however they are kept.
@@ -275,8 +365,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::types::Int8Type;
-    use arrow_array::{DictionaryArray, ListArray, StringArray, StringViewArray};
-    use arrow_buffer::OffsetBuffer;
+    use arrow_array::{DictionaryArray, Int32Array, ListArray, RunArray, StringArray, StringViewArray};
     use arrow_schema::Field;
 
     use super::*;
@@ -306,5 +395,14 @@ mod tests {
         let bytes: Vec<u64> =
             values.iter().zip([5, 2, 9, 41, 0]).map(|(values, letters)| values + letters).collect();
         assert_eq!(all.each_ref().map(value_bytes)[..], bytes);
+    }
+
+    #[test]
+    fn a_value_for_many_rows_counts_for_each_of_them() {
+        let all = |column: &ArrayRef| plain_bytes(column, 0..column.len());
+        let ends = Int32Array::from(vec![3, 1_000_000]);
+        let texts = StringArray::from(vec!["abcd", "0123456789"]);
+        let runs: ArrayRef = Arc::new(RunArray::try_new(&ends, &texts).unwrap());
+        assert_eq!(all(&runs), 3 * 4 + 999_997 * 10 + 999_998 * 8 + 2 * 8 + 1_000_000 * 8);
     }
 }

@@ -65,10 +65,18 @@ impl Inputs {
             return Ok(content.clone());
         }
         let path = asked.canonicalize().unwrap_or_else(|_| asked.to_owned());
+        let file = open_file(&path)?;
+        let too_large = || io::Error::other(format!("has more than the {most} bytes that may be used"));
+        let size = file.metadata()?.len();
+        if size > most {
+            return Err(too_large());
+        }
         let mut bytes = Vec::new();
-        in_pieces(&open_file(&path)?, cancel, |piece| {
+        bytes.try_reserve_exact(size as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        in_pieces(&file, cancel, |piece| {
+            // It may grow meanwhile.
             if (bytes.len() + piece.len()) as u64 > most {
-                return Err(io::Error::other(format!("has more than the {most} bytes that may be used")));
+                return Err(too_large());
             }
             bytes.extend_from_slice(piece);
             Ok(())
@@ -100,6 +108,12 @@ impl Inputs {
     /// Those that were read whole, by the paths that were asked for.
     pub(crate) fn contents(&self) -> BTreeMap<PathBuf, Content> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contents.clone()
+    }
+
+    /// How much memory these take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.contents.values().map(|content| content.bytes.len() as u64).sum()
     }
 }
 
@@ -149,6 +163,20 @@ mod tests {
         let elsewhere = Inputs::handed_on(contents);
         assert_eq!(*elsewhere.content(&path, 5, &cancel).unwrap().bytes, *b"first");
         assert_eq!(elsewhere.all(), inputs.all());
+    }
+
+    #[test]
+    fn a_file_that_says_itself_that_it_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weights");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let (inputs, started) = (Inputs::default(), std::time::Instant::now());
+        let text = inputs.content(&path, 1 << 33, &Cancel::new()).unwrap_err().to_string();
+        assert_eq!(text, "has more than the 8589934592 bytes that may be used");
+        assert!(started.elapsed().as_secs() < 1 && inputs.bytes() == 0);
+        File::create(&path).unwrap().set_len(7).unwrap();
+        inputs.content(&path, 1 << 33, &Cancel::new()).unwrap();
+        assert_eq!(inputs.bytes(), 7);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod selection;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub use self::pins::Pins;
 pub(crate) use self::variables::STDIN;
 pub use self::variables::Variables;
 use crate::error::{Error, Result};
-use crate::files::{hash_parts, plain, read_file};
+use crate::files::{hash_parts, plain, read_all, read_file};
 pub use crate::problem::{Origin, Problem, Source};
 
 /// Bytes that a pipeline file may have.
@@ -64,10 +65,17 @@ impl Pipeline {
     /// # Errors
     /// If the file cannot be read, or is no TOML: all syntax errors at once.
     pub fn load(file: &Path, options: &Options) -> Result<Self> {
-        let text = read_file(file, LARGEST)
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into()))
-            .map_err(|error| Error::request(format!("{}: {}", file.display(), plain(&error))))?;
-        Self::parse(&file.display().to_string(), text, file.to_owned(), folder_of(file), options)
+        let name = file.display().to_string();
+        let text = text_of(&name, read_file(file, LARGEST))?;
+        Self::parse(&name, text, file.to_owned(), folder_of(file), options)
+    }
+
+    /// Reads a pipeline from something that is no file, to its end. Its paths are relative to `folder`, and messages call it `name`.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn from_reader(name: &str, input: impl io::Read, folder: &Path, options: &Options) -> Result<Self> {
+        Self::from_text(name, text_of(name, read_all(input, LARGEST))?, folder, options)
     }
 
     /// A pipeline that is no file: its text. Its paths are relative to `folder`, and messages call it `name`.
@@ -103,11 +111,10 @@ impl Pipeline {
     ///
     /// # Errors
     /// If it cannot be read, or not be kept in a temporary file.
-    pub fn take_stdin(&mut self, input: &mut dyn std::io::Read) -> Result<()> {
-        let failed =
-            |error: std::io::Error| Error::run(format!("standard input cannot be read: {}", plain(&error)));
+    pub fn take_stdin(&mut self, input: &mut dyn io::Read) -> Result<()> {
+        let failed = |error: io::Error| Error::run(format!("standard input cannot be read: {}", plain(&error)));
         let mut file = tempfile::Builder::new().prefix("standard-input-").tempfile().map_err(failed)?;
-        std::io::copy(input, file.as_file_mut()).map_err(failed)?;
+        io::copy(input, file.as_file_mut()).map_err(failed)?;
         self.variables = self.variables.with_stdin(file.into_temp_path());
         Ok(())
     }
@@ -175,6 +182,12 @@ impl Pipeline {
 pub(crate) fn key(resolved: &serde_json::Value, only: &[String]) -> String {
     let resolved = resolved.to_string();
     hash_parts(std::iter::once(&resolved).chain(only).map(String::as_bytes))
+}
+
+/// What was read as text.
+fn text_of(name: &str, read: io::Result<Vec<u8>>) -> Result<String> {
+    let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into()));
+    text.map_err(|error| Error::request(format!("{name}: {}", plain(&error))))
 }
 
 /// The folder of a file; a bare name is in the current one.

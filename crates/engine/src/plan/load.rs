@@ -39,8 +39,8 @@ pub(super) fn load(
     let progress = factory.observer.count(Counted::Data, total);
     let streamed = streams(checked);
     let keep = if streamed { Keep::Streamed } else { Keep::Matrix };
-    // All data together must fit, not each by itself.
-    let mut memory = factory.memory;
+    // All data together must fit, not each by itself, beside the files that components have read.
+    let mut memory = factory.memory.saturating_sub(factory.inputs.bytes());
     for (at, (source, data)) in sources.into_iter().zip(&pipeline.contents.data).enumerate() {
         let Some(source) = source else { continue };
         check_columns(&source.request, data, checked, &mut problems);

@@ -74,6 +74,18 @@ pub(crate) struct Shares {
     pub(crate) memory: u64,
 }
 
+impl Shares {
+    /// How much memory all cells have together.
+    pub(crate) fn together(self) -> u64 {
+        self.memory.saturating_mul(self.jobs as u64)
+    }
+
+    /// What is left of them if something else takes so many bytes.
+    pub(crate) fn beside(self, bytes: u64) -> Self {
+        Self { memory: self.together().saturating_sub(bytes) / self.jobs.max(1) as u64, ..self }
+    }
+}
+
 impl Pipeline {
     /// Makes every component once and reads all data.
     ///
@@ -236,14 +248,14 @@ impl Plan {
         self.share(Shares { jobs, threads: resources.threads_of_a_cell(jobs), memory: left / jobs as u64 });
     }
 
-    /// How much memory the data takes.
+    /// How much memory the data takes, with the files that components have read.
     pub(crate) fn data_bytes(&self) -> u64 {
-        self.data.iter().map(|data| data.dataset.bytes).sum()
+        self.data.iter().map(|data| data.dataset.bytes).fold(self.factory.inputs.bytes(), u64::saturating_add)
     }
 
     /// How much memory all cells may use together.
     pub(crate) fn memory(&self) -> u64 {
-        self.setting.memory.saturating_mul(self.jobs as u64)
+        self.shares().together()
     }
 
     fn share(&mut self, Shares { jobs, threads, memory }: Shares) {

@@ -26,8 +26,8 @@ pub(crate) struct Factory {
     pub(crate) cancel: Cancel,
     /// Bytes that a component may use.
     pub(crate) memory: u64,
-    /// The libraries of all components that were made, but for loaders: indices in the registry.
-    pub(crate) used: Arc<Mutex<BTreeSet<usize>>>,
+    /// The libraries of all components that were made, by their kinds: indices in the registry.
+    pub(crate) used: Arc<Mutex<BTreeSet<(Kind, usize)>>>,
 }
 
 /// A component that was made, and a key that changes whenever what it computes might.
@@ -102,9 +102,7 @@ impl Factory {
             let error = Error::new(problem.text);
             problem.help.into_iter().fold(error, Error::help)
         })?;
-        if kind != Kind::Loader {
-            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.library);
-        }
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert((kind, entry.library));
         if let Some(rehearsed) = self.registry.rehearsed.as_ref().filter(|_| depth == 0) {
             let asked = (kind, name.to_owned(), params.to_owned());
             rehearsed.make(&self.registry.libraries[entry.library].path, asked, &self.folder, self.memory)?;

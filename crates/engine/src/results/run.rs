@@ -81,7 +81,8 @@ impl Plan {
         let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
         let how = (options.fresh, options.strict);
         let workers = Workers::wanted(self, options.isolation.as_ref(), out, how, &**observer)?;
-        let mut record = RunRecord::new(self, options.strict);
+        let shares = workers.as_ref().map_or_else(|| self.shares(), Workers::shares);
+        let mut record = RunRecord { memory_bytes: shares.memory, ..RunRecord::new(self, options.strict) };
         if !place(out, RECORD).exists() {
             // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.
             commit(out, Generation::begin(out), &record)?;
@@ -91,7 +92,8 @@ impl Plan {
             factory: self.factory.watched_by(observer, cancel),
             cache: cache.clone(),
             sampler: Sampler::start(),
-            budget: Budget::new(self.memory()),
+            budget: Budget::new(shares.together()),
+            share: shares.memory,
             fresh: options.fresh,
             strict: options.strict,
             workers,

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) sampler: Sampler,
     pub(crate) budget: Budget,
+    /// Bytes of it that a cell has.
+    pub(crate) share: u64,
     /// Whether to compute again what is kept.
     pub(crate) fresh: bool,
     /// Whether a method that did not converge has failed.
@@ -194,7 +196,7 @@ pub(super) fn execute(shared: &Arc<Shared>, cells: Vec<Cell>, watch: &mut dyn Wa
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(cell) = cells.get(at) else { break };
                 let Factory { observer, cancel, .. } = &shared.factory;
-                let place = Place::take(&shared.budget, shared.plan.setting.memory, &**observer, cancel);
+                let place = Place::take(&shared.budget, shared.share, &**observer, cancel);
                 let Ok(place) = place else { break };
                 let mut row = match &mut hand {
                     Some(hand) => hand.compute(&shared, *cell, &place),

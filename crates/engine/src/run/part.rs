@@ -166,6 +166,7 @@ impl Plan {
         let cache = Cache::open(out, observer).map_err(|error| unwritable(out, &error))?;
         let how = (options.fresh, options.strict);
         let workers = Workers::wanted(self, options.isolation.as_ref(), out, how, &**observer)?;
+        let shares = workers.as_ref().map_or_else(|| self.shares(), Workers::shares);
         let chosen = self.chosen_in(&cache, &options)?;
         let phase = if chosen.is_some() { Phase::Test } else { Phase::Tune };
         self.tell_others(out, chosen.as_ref())?;
@@ -186,7 +187,8 @@ impl Plan {
             factory: self.factory.watched_by(observer, cancel),
             cache,
             sampler: Sampler::start(),
-            budget: Budget::new(self.memory()),
+            budget: Budget::new(shares.together()),
+            share: shares.memory,
             fresh: options.fresh,
             strict: options.strict,
             workers,

@@ -29,7 +29,7 @@ mod worker;
 
 pub(crate) use self::fit_composer::grid as composers;
 
-use std::io::{ErrorKind, IsTerminal, Read};
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -142,11 +142,8 @@ fn piped(what: &str) -> Result<std::io::StdinLock<'static>, Failure> {
 fn load(file: &Path, options: &Options) -> Result<Pipeline, Failure> {
     let shown = file.display();
     if file == Path::new(STDIN) {
-        let mut text = String::new();
-        let read = piped("pipeline")?.read_to_string(&mut text);
-        read.map_err(|error| Failure::request(format!("standard input: {}", plain(&error))))?;
         let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
-        return Pipeline::from_text("standard input", text, &folder, options);
+        return Pipeline::from_reader("standard input", piped("pipeline")?, &folder, options);
     }
     if (file.is_file() && loader_of(file).is_some()) || file.is_dir() {
         let what = if file.is_dir() { "a folder" } else { "data" };

@@ -193,6 +193,8 @@ fn data_and_pipelines_come_from_standard_input() {
     assert!(from_text.contains("d,ckm,acri,1,1,"), "{from_text}");
     let (_, stderr) = piped(&["check", "-"], b"name = 3", 2);
     assert!(stderr.contains("--> standard input:1:8"), "{stderr}");
+    let (_, stderr) = piped(&["check", "-"], &vec![b'#'; (64 << 20) + 1], 2);
+    assert!(stderr.contains("standard input: has more than 67108864 bytes"), "{stderr}");
     let (_, stderr) = piped(&["run", "-"], pipeline("parquet", "-", PLAIN).as_bytes(), 2);
     assert!(stderr.contains("the pipeline and its data cannot both be on standard input"), "{stderr}");
 }

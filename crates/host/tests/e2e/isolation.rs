@@ -144,6 +144,53 @@ fn a_component_that_takes_all_memory_costs_its_own_cell() {
 }
 
 #[test]
+fn a_loader_that_cells_call_again_costs_them_and_nothing_else() {
+    let folder = Folder::new();
+    add_wrong(&folder);
+    let data = "degree = 1\n\n[[data]]\nname = \"d\"\nloader = \"wrong\"\nparams = { mode = \"lonely\" }\n";
+    let rest = "columns = { weight = \"w\" }\n\n[[clusterer]]\nuse = \"ckm\"\nparams = { k = 2, stream = true }\n";
+    folder.write("p.toml", &format!("{data}{rest}"));
+    folder.run(&["--plugins", "wrong", "run", "p.toml", "--out", "out"], 1);
+    let cells = cells(&folder);
+    let (_, error) = &cells[0];
+    assert!(error.starts_with("loader `wrong` of /") && error.contains("crashed: SIGABRT"), "{error}");
+    // Where nobody calls it again, it is no reason for processes, for which there would be a copy of the data.
+    folder.write("p.toml", &format!("{data}{}", rest.replace(", stream = true", "")));
+    let how = [("as it is", &[][..]), ("inside", &["--set", "isolate=false"]), ("apart", &["--isolate"])];
+    let [as_it_is, inside, apart] = how.map(|(out, extra)| {
+        let args = ["--plugins", "wrong", "run", "p.toml", "--out", out, "--memory", "1GiB", "--jobs", "1"];
+        folder.run(&[&args[..], extra].concat(), 0);
+        share(&folder, out)
+    });
+    assert!(as_it_is == inside && apart < inside, "{as_it_is} {inside} {apart}");
+}
+
+/// The memory that a cell could use.
+fn share(folder: &Folder, out: &str) -> u64 {
+    let record = std::fs::read_to_string(folder.path(out).join("run.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    record["memory_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn the_second_copy_of_the_data_counts() {
+    let folder = Folder::new();
+    let large = "n = 4000, dim = 1000, k = 3, noise = 0.05, trials = 1";
+    let small = SMALL.replace("n = 45, dim = 4, k = 3, noise = 0.05, trials = 3", large);
+    folder.write("p.toml", &small);
+    let shares = [("one", &[][..]), ("two", &["--isolate"])].map(|(out, extra)| {
+        let args = [&["run", "p.toml", "--out", out, "--memory", "64MiB", "--jobs", "1"], extra].concat();
+        folder.run(&args, 0);
+        share(&folder, out)
+    });
+    // The embeddings take 16 MB.
+    let [whole, less] = shares;
+    assert!((16_000_000..17_000_000).contains(&(whole - less)), "{whole} {less}");
+    let assignments = |out: &str| std::fs::read(folder.path(out).join("assignments.parquet")).unwrap();
+    assert!(assignments("one") == assignments("two"));
+}
+
+#[test]
 fn a_cell_beyond_the_timeout_has_failed_and_the_others_go_on() {
     let folder = with_fault("stubborn");
     let started = Instant::now();

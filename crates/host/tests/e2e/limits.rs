@@ -2,9 +2,12 @@
 
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::{Folder, SMALL, executable, finished, libraries};
+use arrow_array::{ArrayRef, Int32Array, LargeStringArray, RecordBatch, RunArray};
+
+use crate::common::{Folder, SMALL, embeddings, executable, finished, libraries};
 
 /// A pipeline over a file.
 fn over(path: &str, loader: &str) -> String {
@@ -70,6 +73,49 @@ fn a_sparse_file_of_a_tebibyte_is_refused_with_its_number() {
     let stderr = refused(&folder, &["--memory", "1GiB"]);
     let expected = "4294967296 embeddings of 64 numbers take 1.00 TiB, more than the memory budget of 1.00 GiB";
     assert!(stderr.contains(expected), "{stderr}");
+}
+
+#[test]
+fn a_value_for_a_run_of_rows_is_held_to_the_memory_before_each_row_has_its_own() {
+    let folder = Folder::new();
+    let rows = Int32Array::from(vec![800_000]);
+    let label = LargeStringArray::from(vec!["x".repeat(100_000)]);
+    let label: ArrayRef = Arc::new(RunArray::try_new(&rows, &label).unwrap());
+    let embedding: ArrayRef = Arc::new(RunArray::try_new(&rows, &embeddings(&[&[0.0, 1.0]])).unwrap());
+    let batch = RecordBatch::try_from_iter([("embedding", embedding), ("label", label)]).unwrap();
+    let file = std::fs::File::create(folder.path("runs.arrow")).unwrap();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    folder.write("p.toml", &over("runs.arrow", "arrow").replace("path", "columns = { truth = \"label\" }\npath"));
+    let stderr = refused(&folder, &["--memory", "1GiB"]);
+    let expected = "rows 0 to 799999: a value for each of them takes more than the memory budget of 1.00 GiB";
+    assert!(stderr.contains(expected) && stderr.contains("the column `truth`"), "{stderr}");
+}
+
+#[test]
+fn labels_and_weights_that_are_too_large_are_refused_with_their_numbers() {
+    let folder = Folder::new();
+    for (name, dtype, columns, length) in
+        [("x.npy", "<f4", 2, 1 << 10), ("labels.npy", "|i1", 10_000_000, 1 << 30)]
+    {
+        let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (100, {columns})}}");
+        let mut start = b"\x93NUMPY\x01\x00".to_vec();
+        start.extend((header.len() as u16).to_le_bytes());
+        start.extend(header.as_bytes());
+        let file = std::fs::File::create(folder.path(name)).unwrap();
+        file.write_all_at(&start, 0).unwrap();
+        file.set_len(length).unwrap();
+    }
+    let labelled = "columns = { truth = \"t\" }\nparams = { labels = \"labels.npy\" }\npath";
+    folder.write("p.toml", &over("x.npy", "npy").replace("path", labelled));
+    let stderr = refused(&folder, &["--memory", "64MiB"]);
+    assert!(stderr.contains("labels.npy takes more than 8388608 bytes"), "{stderr}");
+    std::fs::File::create(folder.path("w")).unwrap().set_len(1 << 40).unwrap();
+    let composer = "[composer]\nuse = \"bilinear\"\nparams = { weights = \"w\" }\n";
+    folder.write("p.toml", &format!("{SMALL}\n{composer}"));
+    let stderr = refused(&folder, &["--memory", "8GiB"]);
+    assert!(stderr.contains("w: has more than the 8589934592 bytes that may be used"), "{stderr}");
 }
 
 #[test]

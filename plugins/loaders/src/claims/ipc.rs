@@ -44,7 +44,7 @@ impl Claims<'_> {
         let Some(start) = tail.checked_sub(footer_length) else {
             return Err(format!("its footer claims {footer_length} bytes, and the file has {}", self.length));
         };
-        let bytes = self.bytes(start, footer_length)?;
+        let bytes = self.bytes("its footer", start, footer_length)?;
         // What is no footer is for the decoder to name.
         let Ok(footer) = root_as_footer(&bytes) else { return Ok(()) };
         for block in
@@ -60,7 +60,7 @@ impl Claims<'_> {
                 let claimed = u128::from(header) + u128::from(body);
                 return Err(format!("a message claims {claimed} bytes, and the file has {}", self.length));
             }
-            let bytes = self.bytes(offset, header)?;
+            let bytes = self.bytes("a message", offset, header)?;
             let begins = if bytes.starts_with(&CONTINUATION) { 8 } else { 4 };
             // The decoder would look for the rest of it in what follows.
             let Some(Ok(message)) = bytes.get(begins..).map(root_as_message) else {
@@ -90,7 +90,7 @@ impl Claims<'_> {
             if header > self.length - at {
                 return Err(format!("a message claims {header} bytes, and the file has {}", self.length));
             }
-            let bytes = self.bytes(at, header)?;
+            let bytes = self.bytes("a message", at, header)?;
             let Ok(message) = root_as_message(&bytes) else { return Ok(()) };
             at += header;
             let body = u64::try_from(message.bodyLength()).unwrap_or(u64::MAX);
@@ -144,11 +144,37 @@ impl Claims<'_> {
         Ok(bytes)
     }
 
-    /// Of a place that is inside the file.
-    fn bytes(&mut self, at: u64, length: u64) -> Result<Vec<u8>, String> {
+    /// Of a place that is inside the file, if there is room for so much.
+    fn bytes(&mut self, what: &str, at: u64, length: u64) -> Result<Vec<u8>, String> {
+        check_size(what, length, length, self.memory)?;
         let mut bytes = Vec::new();
         self.file.seek(SeekFrom::Start(at)).map_err(text)?;
         (&mut *self.file).take(length).read_to_end(&mut bytes).map_err(text)?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// What is said of a file of five gibibytes, most of them nowhere, with this at these places.
+    fn refused(is_file: bool, written: &[(u64, &[u8])]) -> String {
+        let mut file = tempfile::tempfile().unwrap();
+        file.set_len(5 << 30).unwrap();
+        written.iter().for_each(|(at, bytes)| file.write_all_at(bytes, *at).unwrap());
+        check(&mut file, is_file, 256 << 20).unwrap_err()
+    }
+
+    #[test]
+    fn what_says_where_everything_is_is_held_to_the_memory_before_it_is_read() {
+        let large = 0xffff_fff0_u32.to_le_bytes();
+        let tail = (5 << 30) - TAIL;
+        let text = refused(true, &[(0, b"ARROW1\0\0"), (tail, &large), (tail + 4, b"ARROW1")]);
+        assert_eq!(text, "its footer needs 4294967280 bytes, more than the 268435456 that may be used");
+        let text = refused(false, &[(0, &CONTINUATION), (4, &large)]);
+        assert_eq!(text, "a message needs 4294967280 bytes, more than the 268435456 that may be used");
     }
 }

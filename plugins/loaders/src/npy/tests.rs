@@ -118,6 +118,38 @@ fn an_indicator_matrix_becomes_sets_and_may_leave_one_empty() {
 }
 
 #[test]
+fn labels_come_in_the_batches_of_the_embeddings_and_are_held_to_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(&folder.path().join("x.npy"), "<f4", false, "(100, 1)", &[0; 400]);
+    let labels = folder.path().join("labels.npy");
+    let params = format!(r#"{{"labels": {labels:?}}}"#);
+    let with = |memory| load_with::<Npy>(&params, &labelled(&path), &Services { memory, ..Services::none() });
+    // The example with the number n is in the sets n and 1000, in either order of the file.
+    for fortran in [false, true] {
+        let mut flags = vec![0_u8; 100 * 1024 * 8];
+        for (row, column) in (0..100).flat_map(|row| [(row, row), (row, 1000)]) {
+            flags[8 * if fortran { column * 100 + row } else { row * 1024 + column }] = 1;
+        }
+        write(&labels, "<i8", fortran, "(100, 1024)", &flags);
+        let found = with(1 << 20).unwrap();
+        assert_eq!(found.len(), 100_usize.div_ceil((1 << 14) / (1024 * 8)));
+        assert_eq!(sets_of(&concat(&found)["truth"]), (0..100).map(|row| vec![row, 1000]).collect::<Sets>());
+        flags[8 * if fortran { 70 } else { 70 * 1024 }] = 2;
+        write(&labels, "<i8", fortran, "(100, 1024)", &flags);
+        let error = with(1 << 20).unwrap_err().to_string();
+        assert!(error.contains("labels.npy: column 0 of row 70 holds neither 0 nor 1"), "{error}");
+    }
+    // Nearly a tebibyte, of which nothing is there.
+    for (dtype, shape) in [("|i1", "(100, 8589934592)"), ("<U2147483648", "(100,)")] {
+        write(&labels, dtype, false, shape, &[]);
+        std::fs::File::options().write(true).open(&labels).unwrap().set_len(1 << 40).unwrap();
+        let error = with(1 << 30).unwrap_err().to_string();
+        let refused = format!("a row of {} takes more than 134217728 bytes, ", labels.display());
+        assert!(error.starts_with(&refused) && error.ends_with("--memory"), "{error}");
+    }
+}
+
+#[test]
 fn labels_of_another_number_or_kind_are_refused() {
     let error = truth("|u1", "(4,)", &[0, 1, 4, 4]).unwrap_err().to_string();
     assert!(error.contains("x.labels.npy has 4 rows, but ") && error.ends_with("x.npy has 3"), "{error}");

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use compflow_api::Level;
+use compflow_api::{Kind, Level};
 
 #[cfg(not(unix))]
 pub(super) use self::elsewhere::Hand;
@@ -31,7 +31,7 @@ use crate::data::snapshot;
 use crate::error::{Error, Result};
 use crate::files::{human_bytes, plain};
 use crate::observer::Observer;
-use crate::plan::Plan;
+use crate::plan::{Plan, Shares};
 
 /// How cells can be run in processes of their own.
 #[derive(Debug, Clone)]
@@ -103,22 +103,31 @@ impl Workers {
         let (out, data) = data.map_err(|error| {
             Error::run(format!("the data cannot be handed on to worker processes: {}", plain(&error)))
         })?;
+        let copy = data.metadata().map_or_else(|_| plan.data_bytes(), |about| about.len());
         let setup = Setup {
             pipeline: plan.resolved_elsewhere().to_string(),
             folder: plan.factory.folder.clone(),
             only: plan.only.clone(),
-            shares: plan.shares(),
+            shares: plan.shares().beside(copy),
             out,
             fresh,
             strict,
         };
         Ok(Some(Self { isolation: isolation.clone(), setup, data, timeout }))
     }
+
+    /// What a cell may use beside the second copy of the data.
+    pub(crate) fn shares(&self) -> Shares {
+        self.setup.shares
+    }
 }
 
-/// Whether a component that cells use, or one that such a component has asked for, is of a library elsewhere.
+/// Whether a component that cells use, or one that such a component has asked for, is of a library elsewhere. Cells use loaders if they
+/// read the data again; otherwise these have done their work.
 fn uses_others(plan: &Plan, trusted: &[PathBuf]) -> bool {
+    let streamed = plan.data.iter().any(|data| data.streamed.is_some());
     let used = plan.factory.used.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut folders = used.iter().filter_map(|at| plan.factory.registry.libraries[*at].path.parent());
+    let used = used.iter().filter(|(kind, _)| streamed || *kind != Kind::Loader);
+    let mut folders = used.filter_map(|(_, at)| plan.factory.registry.libraries[*at].path.parent());
     folders.any(|folder| !trusted.iter().any(|trusted| trusted == folder))
 }

@@ -113,7 +113,7 @@ fn prepare(
     let factory = plan.factory.watched_by(&observer, cancel);
     // It is the run that shares out what there is.
     let budget = Budget::new(0);
-    Ok(Shared { plan, factory, cache, sampler: Sampler::start(), budget, fresh, strict, workers: None })
+    Ok(Shared { plan, factory, cache, sampler: Sampler::start(), budget, share: 0, fresh, strict, workers: None })
 }
 
 /// The data and the trial of a cell, if the plan has it.

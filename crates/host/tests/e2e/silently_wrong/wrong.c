@@ -264,7 +264,7 @@ static int32_t compose(void *instance, uint64_t rows, uint64_t dim, const float 
 
 static const CompflowComposerMethods COMPOSER = {.size = sizeof COMPOSER, .dim = dim_of, .compose = compose};
 
-/* ---- loader: returns embeddings, whatever else was asked for ---- */
+/* ---- loader: returns embeddings, whatever else was asked for; or ends the process if nothing else was ---- */
 
 static int rounding_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
   fesetround(FE_TOWARDZERO);
@@ -273,13 +273,17 @@ static int rounding_next(struct ArrowArrayStream *stream, struct ArrowArray *out
 
 static int32_t load(void *instance, const CompflowLoadRequest *request, const CompflowHost *host,
                     struct ArrowArrayStream *out) {
-  (void)request;
   fork_at("load");
+  int is_lonely = is(instance, "lonely");
+  if (is_lonely && request->column_count == 1) abort();
   float values[64];
+  double numbers[32];
   for (int at = 0; at < 64; at++) values[at] = (float)((at * 37) % 64) / 7;
+  for (int at = 0; at < 32; at++) numbers[at] = 1;
   CompflowTable table;
-  int problem = compflow_table_begin(&table, 32, 1);
+  int problem = compflow_table_begin(&table, 32, is_lonely ? 2 : 1);
   if (!problem) problem = compflow_table_vectors(&table, "embedding", 2, values);
+  if (!problem && is_lonely) problem = compflow_table_doubles(&table, "weight", numbers);
   if (problem) return compflow_fail_table(host, problem);
   if (compflow_stream(out, &table)) return compflow_no_memory(host);
   if (is(instance, "round")) out->get_next = rounding_next;
