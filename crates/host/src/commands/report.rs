@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compflow_engine::Results;
-use compflow_engine::files::{plain, write_file, write_whole};
+use compflow_engine::files::{make_folders, plain, write_file, write_whole};
 
 use super::print;
 use crate::cli::{Layout, Pages, ReportArgs};
@@ -121,7 +121,7 @@ fn write_tests(runs: &[ReportData], folder: &Path) -> Result<(), Failure> {
             return Err(Failure::request(format!("--tests: two runs are named `{name}`")));
         }
     }
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    make_folders(folder).map_err(|error| unwritable(folder, &error))?;
     runs.iter().try_for_each(|run| write(&tests_of(folder, run.name()), &pairs::csv(run.results())))
 }
 

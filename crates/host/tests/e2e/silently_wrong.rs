@@ -291,6 +291,34 @@ fn locale_and_umask_of_a_library_are_its_own_affair() {
     }
 }
 
+/// The same with a clusterer that does nothing, and an evaluator that does something to its process when it is made.
+fn with_evaluator(mode: &str) -> Folder {
+    let folder = with_clusterer("fine");
+    let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    let evaluator = format!("\n[[evaluator]]\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n");
+    folder.write("p.toml", &(text + &evaluator));
+    folder
+}
+
+#[test]
+fn the_umask_of_a_component_that_is_made_reaches_no_folder() {
+    let folder = with_evaluator("lenient");
+    run(&folder, &["--set", "isolate=false"], 0);
+    let ours = ["--plugins", "wrong"];
+    folder.run(&[&ours[..], &["run", "p.toml", "--out", "in parts", "--part", "1/1"]].concat(), 0);
+    folder.run(&[&ours[..], &["slurm", "p.toml", "--out", "in jobs"]].concat(), 0);
+    let tests = ["report", "out", "--format", "md", "--out", "page.md", "--tests", "tests"];
+    folder.run(&[&ours[..], &tests].concat(), 0);
+    std::fs::create_dir(folder.path("plain")).unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    for name in ["out", "out/cells", "in parts", "in parts/cells", "in parts/parts", "in jobs/slurm", "tests"] {
+        assert_eq!(mode(name), mode("plain"), "{name}");
+    }
+    for name in ["out/.lock", "page.md"] {
+        assert_eq!(mode(name), mode("p.toml"), "{name}");
+    }
+}
+
 #[test]
 fn how_a_stream_rounds_is_its_own_affair() {
     let distances = |mode: &str| {
