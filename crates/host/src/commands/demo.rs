@@ -80,7 +80,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
         return Ok(code);
     }
     let page = report::write_page(&results, plugins)?;
-    print(&guide(&demo, &pipeline, &results, &page))?;
+    print(&guide(&demo, &pipeline, &results, &page.shown))?;
     if args.open { report::open(&page) } else { Ok(0) }
 }
 

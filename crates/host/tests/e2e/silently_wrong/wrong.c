@@ -143,6 +143,7 @@ static int32_t create(CompflowStr params, const CompflowHost *host, void **insta
     if (status) return status;
   }
   if (is(&made, "lenient")) umask(0); /* for everybody else as well */
+  if (is(&made, "go") && chdir("/") != 0) return compflow_fail(host, "there is no root");
   while (is(&made, "hang")) sleep(1);
   char heard;
   while (is(&made, "listen") && read(0, &heard, 1) > 0) continue;
