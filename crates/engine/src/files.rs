@@ -17,6 +17,16 @@ mod staged;
 #[cfg(unix)]
 pub(crate) mod umask;
 
+/// Makes a folder and those above it, as far as they are missing, for those whom the user lets into new folders.
+///
+/// # Errors
+/// If one cannot be made.
+pub fn make_folders(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    umask::restore();
+    std::fs::create_dir_all(path)
+}
+
 /// BLAKE3 of a file's content, in hexadecimal.
 ///
 /// # Errors

@@ -61,7 +61,8 @@ struct Piece<'a> {
     first: u64,
 }
 
-/// Assigns all examples of some files, and writes a row for each in their order. The table appears whole or not at all.
+/// Assigns all examples of some files, and writes a row for each in their order. The table appears whole or not at all, at `out`,
+/// which messages call `shown`.
 ///
 /// # Errors
 /// If a file cannot be read, has other columns or embeddings of another length, the table cannot be written, or the work is no
@@ -70,7 +71,7 @@ pub fn assign_files(
     assigner: &Assigner,
     run: &RecordedRun<'_>,
     data: &NewData<'_>,
-    out: &Path,
+    (out, shown): (&Path, &Path),
     threads: usize,
 ) -> Result<Tally> {
     let taken = |name: &str| COLUMNS.contains(&name) || NAMES.contains(&name) && assigner.names().is_some();
@@ -88,7 +89,7 @@ pub fn assign_files(
         if done.is_ok() { Ok(()) } else { Err(std::io::Error::other("given up")) }
     });
     let unwritable =
-        |error: std::io::Error| Error::run(format!("{} cannot be written: {}", out.display(), plain(&error)));
+        |error: std::io::Error| Error::run(format!("{} cannot be written: {}", shown.display(), plain(&error)));
     match staged {
         Ok(staged) => staged.commit().map_err(unwritable)?,
         // Why it was given up says more.

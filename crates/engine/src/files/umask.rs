@@ -18,7 +18,7 @@ pub(crate) fn remember() {
     });
 }
 
-/// Makes it again what it was.
+/// Makes it again what it was: before every file and every folder that is made.
 pub(crate) fn restore() {
     if let Some(own) = OWN.get() {
         umask(*own);

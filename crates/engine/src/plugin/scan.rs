@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::library;
 use crate::cancel::Cancel;
-use crate::files::{hash_of, open_file, plain, read_file, replaceable, sealed, write_file};
+use crate::files::{hash_of, make_folders, open_file, plain, read_file, replaceable, sealed, write_file};
 use crate::processes::Process;
 
 /// What is said of a library whose name leads to another content than before.
@@ -293,7 +293,7 @@ impl Scan {
         }
         let kept = Kept { hash: hash.to_owned(), answer: found.answer.clone() };
         let Some((path, json)) = self.place(hash).zip(sealed::to_json(&kept).ok()) else { return };
-        let _ = path.parent().map(std::fs::create_dir_all);
+        let _ = path.parent().map(make_folders);
         // Nobody has kept anything in a pipe or a link that is in the way there.
         let _ = replaceable(&path).or_else(|_| std::fs::remove_file(&path));
         let _ = write_file(&path, |file| file.write_all(json.as_bytes()));

@@ -43,11 +43,11 @@ struct Changes {
 impl Plan {
     /// What a run into a folder would compute, and why.
     pub fn why(&self, out: &Path) -> Vec<Why> {
-        let groups = self.preview(out).groups;
         let last = match place(out, RECORD).exists() {
             false => Err("nothing was run in this folder before".to_owned()),
             true => RunRecord::read(out).map_err(|error| error.to_string()),
         };
+        let groups = self.preview(out).groups;
         let changes = last.map(|last| Changes::new(&last, &self.record()));
         groups.iter().map(|group| self.why_group(group, &changes)).collect()
     }

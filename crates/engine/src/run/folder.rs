@@ -12,7 +12,7 @@ use super::generation::{RECORD, is_passing, place, read_record, require_places, 
 use super::manifest::name_in;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::files::{display, hash_file, open_file, plain, sealed};
+use crate::files::{display, hash_file, make_folders, open_file, plain, sealed};
 
 /// The file that whoever writes tables locks.
 const LOCK: &str = ".lock";
@@ -87,6 +87,8 @@ pub(crate) fn is_in_use(folder: &Path) -> bool {
 
 /// The file that is locked: no link, which might lead to somebody else's file, and nothing in it is lost.
 fn open_lock(folder: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    crate::files::umask::restore();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -108,7 +110,7 @@ fn open_lock(folder: &Path) -> io::Result<File> {
 pub(super) fn inside(results: &Path, name: &str) -> io::Result<PathBuf> {
     require_own(results, name)?;
     let folder = results.join(name);
-    std::fs::create_dir_all(&folder)?;
+    make_folders(&folder)?;
     Ok(folder)
 }
 
@@ -162,7 +164,7 @@ pub(super) fn make(folder: &Path, pipeline: &str) -> Result<()> {
         }
     }
     let own = [CELLS, INPUTS, PARTS, SLURM].iter().try_for_each(|name| require_own(folder, name));
-    own.and_then(|()| std::fs::create_dir_all(folder)).map_err(|error| unwritable(folder, &error))
+    own.and_then(|()| make_folders(folder)).map_err(|error| unwritable(folder, &error))
 }
 
 /// Why nothing can be written to a folder.

@@ -62,7 +62,8 @@ impl Preview {
 impl Plan {
     /// What a run into a folder would do.
     pub fn preview(&self, out: &Path) -> Preview {
-        let cache = Cache::peek(out);
+        // A component that is made on the way may go elsewhere.
+        let cache = Cache::peek(&std::path::absolute(out).unwrap_or_else(|_| out.to_owned()));
         let tuning = tuning_cells(self);
         // What tuning chooses is known if all its cells are kept.
         let rows: Option<Vec<Row>> = tuning.iter().map(|cell| recall(self, &cache, *cell, false)).collect();

@@ -10,10 +10,10 @@ use compflow_engine::results::RecordedRun;
 use compflow_engine::{Cancel, Level, Results};
 
 use super::eval::filter;
+use super::place::Place;
 use super::{plugins, variables};
 use crate::cli::AssignArgs;
 use crate::failure::Failure;
-use crate::terminal::stdout::real;
 use crate::terminal::{Terminal, interrupt, to_stderr};
 
 /// Runs the command.
@@ -29,6 +29,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let cell = Cell::choose(&results, &request)?;
     let files = files(&args.data, &cancel)?;
     check_out(&args.out, &files, &results.folder)?;
+    let out = Place::new(&args.out);
     let (loader, params) = loader(&files, &args.filter)?;
     let folders = plugins::search_path(plugins)?;
     let recorded = RecordedRun::new(
@@ -55,12 +56,12 @@ pub(crate) fn run(plugins: &[PathBuf], args: &AssignArgs) -> Result<i32, Failure
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     terminal.log(Level::Info, "", &basis(&assigner));
     interrupt::working();
-    let tally = assign_files(&assigner, &recorded, &data, &real(&args.out), threads)?;
+    let tally = assign_files(&assigner, &recorded, &data, (&out.path, &out.shown), threads)?;
     if tally.examples == 0 {
         terminal.log(Level::Warn, "", "there are no examples, so the table is empty");
     }
     if !args.quiet {
-        to_stderr(&said(&assigner, &tally, &args.out));
+        to_stderr(&said(&assigner, &tally, &out.shown));
     }
     Ok(0)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use compflow_engine::files::{plain, read_file, write_file};
+use compflow_engine::files::{make_folders, plain, read_file, write_file};
 
 use super::{print, report, run};
 use crate::cli::{DemoArgs, DemoName, PipelineArgs, RunArgs};
@@ -80,7 +80,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
         return Ok(code);
     }
     let page = report::write_page(&results, plugins)?;
-    print(&guide(&demo, &pipeline, &results, &page))?;
+    print(&guide(&demo, &pipeline, &results, &page.shown))?;
     if args.open { report::open(&page) } else { Ok(0) }
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &DemoArgs) -> Result<i32, Failure> 
 fn write(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
     let unwritable =
         |path: &Path, error: &std::io::Error| Failure::run(format!("{}: {}", path.display(), plain(error)));
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    make_folders(folder).map_err(|error| unwritable(folder, &error))?;
     let mut missing = Vec::new();
     for (name, content) in files {
         let path = folder.join(name);

@@ -11,12 +11,12 @@ use compflow_engine::pipeline::keys::SEGMENT_KEYS;
 use compflow_engine::results::{self, RecordedRun};
 use compflow_engine::{Cancel, Results};
 
+use super::place::Place;
 use super::{plugins, print, variables};
 use crate::cli::RttmArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::terminal::clean::clean;
-use crate::terminal::stdout::real;
 
 /// Sets in the order of the examples, and names of their members.
 type Found = (Vec<Vec<u32>>, BTreeMap<u32, String>);
@@ -30,6 +30,7 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
         return Err(Failure::request(format!("--out: there is no folder {}", parent.display())));
     }
+    let out = Place::new(&args.out);
     let run = Results::open(&args.folder)?;
     let request =
         CellRequest { data: args.data.as_deref(), trial: args.trial, clusterer: args.clusterer.as_deref() };
@@ -88,8 +89,8 @@ pub(crate) fn rttm(plugins: &[PathBuf], args: &RttmArgs) -> Result<i32, Failure>
     if args.out == Path::new("-") {
         return print(&text);
     }
-    write_whole(&real(&args.out), false, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Failure::run(format!("{} cannot be written: {}", args.out.display(), plain(&error))))?;
+    write_whole(&out.path, false, |file| file.write_all(text.as_bytes()))
+        .map_err(|error| Failure::run(format!("{} cannot be written: {}", out.shown.display(), plain(&error))))?;
     Ok(0)
 }
 

@@ -14,10 +14,10 @@ use compflow_engine::files::{plain, write_whole};
 
 use self::found::Found;
 use self::judge::judge;
+use super::place::Place;
 use super::{plugins, print};
 use crate::cli::InitArgs;
 use crate::failure::Failure;
-use crate::terminal::stdout::real;
 use crate::terminal::{Terminal, interrupt};
 
 /// Runs the command.
@@ -39,6 +39,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
     let folder = folder
         .canonicalize()
         .map_err(|_| Failure::request(format!("{out}: there is no folder {}", folder.display())))?;
+    let place = Place::new(&args.out);
     let registry = plugins::registry(plugins)?;
     let survey = Survey::new(&registry, &folder, &Terminal::shared(false), &cancel);
     let mut found: Vec<Found> = Vec::new();
@@ -51,7 +52,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
     }
     let judgement = judge(&found);
     let pipeline = text::pipeline(&found, judgement.as_ref());
-    write_whole(&real(&args.out), false, |file| file.write_all(pipeline.as_bytes()))
+    write_whole(&place.path, false, |file| file.write_all(pipeline.as_bytes()))
         .map_err(|error| Failure::run(format!("{out}: {}", plain(&error))))?;
     let mut said: String = found.iter().map(Found::summary).collect();
     if let Some(judgement) = &judgement {

@@ -13,6 +13,7 @@ mod fit_composer;
 mod init;
 mod inspect;
 mod new_plugin;
+mod place;
 mod plan;
 pub(crate) mod plugins;
 mod rehearse;

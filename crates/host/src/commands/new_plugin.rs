@@ -4,11 +4,12 @@
 //! repository nor a network beyond the usual registry, and it speaks the language of the compflow that made it.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use compflow_api::Kind;
 use compflow_engine::Registry;
-use compflow_engine::files::plain;
+use compflow_engine::files::{make_folders, plain, write_file};
 use compflow_engine::plugin::trust;
 use include_dir::{Dir, include_dir};
 
@@ -79,8 +80,8 @@ fn new_plugin(plugins: &[PathBuf], args: &NewPluginArgs) -> Result<String, Failu
     };
     for (path, text) in files {
         let path = folder.join(path);
-        let written =
-            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        let written = path.parent().map_or(Ok(()), make_folders);
+        let written = written.and_then(|()| write_file(&path, |file| file.write_all(text.as_bytes())));
         written.map_err(|error| Failure::run(format!("{}: {}", path.display(), plain(&error))))?;
     }
     let steps = template(&format!("README-{}.md", args.lang.name()), args);

@@ -5,21 +5,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compflow_engine::Results;
-use compflow_engine::files::{plain, write_file, write_whole};
+use compflow_engine::files::{make_folders, plain, write_file, write_whole};
 
-use super::print;
+use super::place::Place;
+use super::{plugins, print};
 use crate::cli::{Layout, Pages, ReportArgs};
 use crate::failure::Failure;
 use crate::report::reference::Reference;
 use crate::report::{ReportData, markdown, page, pairs};
 use crate::terminal::clean::{clean, one_line};
-use crate::terminal::stdout::real;
 
 /// Runs the command: prints where the report is, or the report itself.
 ///
 /// # Errors
 /// If a folder is no results folder, a cell does not exist, or the file cannot be written.
 pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure> {
+    let out = args.out.as_deref().map(Place::new);
     let (text, default) = match args.format {
         Pages::Html => {
             let [folder] = &args.folders[..] else {
@@ -34,8 +35,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
                     return Err(Failure::request(format!("{option} is for --format md")));
                 }
             }
-            let data = ReportData::gather(folder, plugins)?;
-            (page::page(&data, &args.cell)?, Some(folder.join("report.html")))
+            let (page, place) = page_of(folder, plugins, &args.cell)?;
+            (page, Some(place))
         }
         Pages::Md => {
             for (given, option) in [(!args.cell.is_empty(), "--cell"), (args.open, "--open")] {
@@ -47,52 +48,63 @@ pub(crate) fn run(plugins: &[PathBuf], args: &ReportArgs) -> Result<i32, Failure
                 return Err(Failure::request("--reference is for --layout page"));
             }
             let reference = args.reference.as_deref().map(Reference::read).transpose()?;
+            let tests = args.tests.as_deref().map(Place::new);
+            let results: Vec<Results> =
+                args.folders.iter().map(|folder| Results::open(folder)).collect::<Result<_, _>>()?;
+            let folders = plugins::search_path(plugins)?;
             let runs: Vec<ReportData> =
-                args.folders.iter().map(|folder| ReportData::gather(folder, plugins)).collect::<Result<_, _>>()?;
-            if let Some(folder) = &args.tests {
+                results.into_iter().map(|results| ReportData::gather(results, &folders)).collect();
+            if let Some(folder) = &tests {
                 write_tests(&runs, folder)?;
             }
             (markdown(&runs, reference.as_ref(), args), None)
         }
     };
-    let path = match (&args.out, default) {
+    let place = match (out, default) {
         (None, None) => return print(&text),
-        (Some(path), _) => {
-            write_whole(&real(path), false, |file| file.write_all(clean(&text).as_bytes()))
-                .map_err(|error| unwritable(path, &error))?;
-            path.clone()
+        (Some(place), _) => {
+            write_whole(&place.path, false, |file| file.write_all(clean(&text).as_bytes()))
+                .map_err(|error| unwritable(&place, &error))?;
+            place
         }
-        (None, Some(path)) => {
-            write(&path, &text)?;
-            path
+        (None, Some(place)) => {
+            write(&place, &text)?;
+            place
         }
     };
-    print(&format!("{}\n", one_line(&path.to_string_lossy())))?;
-    if args.open { open(&path) } else { Ok(0) }
+    print(&format!("{}\n", one_line(&place.shown.to_string_lossy())))?;
+    if args.open { open(&place) } else { Ok(0) }
+}
+
+/// The page of a run, and where it goes if nobody says where.
+fn page_of(folder: &Path, plugins: &[PathBuf], cells: &[String]) -> Result<(String, Place), Failure> {
+    let place = Place::new(&folder.join("report.html"));
+    let (results, folders) = (Results::open(folder)?, plugins::search_path(plugins)?);
+    Ok((page::page(&ReportData::gather(results, &folders), cells)?, place))
 }
 
 /// Makes the page of a run beside its tables; returns where it is.
 ///
 /// # Errors
 /// If the folder is no results folder, or the file cannot be written.
-pub(super) fn write_page(folder: &Path, plugins: &[PathBuf]) -> Result<PathBuf, Failure> {
-    let path = folder.join("report.html");
-    write(&path, &page::page(&ReportData::gather(folder, plugins)?, &[])?)?;
-    Ok(path)
+pub(super) fn write_page(folder: &Path, plugins: &[PathBuf]) -> Result<Place, Failure> {
+    let (page, place) = page_of(folder, plugins, &[])?;
+    write(&place, &page)?;
+    Ok(place)
 }
 
 /// Shows the page in the user's browser, if there is a display to show it on.
-pub(super) fn open(page: &Path) -> Result<i32, Failure> {
+pub(super) fn open(page: &Place) -> Result<i32, Failure> {
     let mac = cfg!(target_os = "macos");
     let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if !mac && !display {
-        return Err(Failure::run(format!("there is no display to open {} on", page.display())));
+        return Err(Failure::run(format!("there is no display to open {} on", page.shown.display())));
     }
     let viewer = if mac { "open" } else { "xdg-open" };
-    let opened = Command::new(viewer).arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let opened = Command::new(viewer).arg(&page.path).stdout(Stdio::null()).stderr(Stdio::null()).status();
     match opened {
         Ok(status) if status.success() => Ok(0),
-        _ => Err(Failure::run(format!("{viewer} could not open {}", page.display()))),
+        _ => Err(Failure::run(format!("{viewer} could not open {}", page.shown.display()))),
     }
 }
 
@@ -102,7 +114,7 @@ fn markdown(runs: &[ReportData], reference: Option<&Reference>, args: &ReportArg
         let page = args.out.as_deref().and_then(Path::parent);
         page.and_then(|page| tests.strip_prefix(page).ok()).unwrap_or(tests)
     });
-    let tests = |results: &Results| Some(tests_of(folder?, &results.record.name).display().to_string());
+    let tests = |results: &Results| Some(folder?.join(tests_of(&results.record.name)).display().to_string());
     match args.layout {
         Layout::Page => markdown::page(runs, reference, &tests),
         Layout::Wide => markdown::tables(runs, markdown::wide),
@@ -111,7 +123,7 @@ fn markdown(runs: &[ReportData], reference: Option<&Reference>, args: &ReportArg
 }
 
 /// The matched-pair tests of each run in a file of its name.
-fn write_tests(runs: &[ReportData], folder: &Path) -> Result<(), Failure> {
+fn write_tests(runs: &[ReportData], folder: &Place) -> Result<(), Failure> {
     for (at, run) in runs.iter().enumerate() {
         let name = run.name();
         if Path::new(name).file_name() != Some(name.as_ref()) {
@@ -121,19 +133,20 @@ fn write_tests(runs: &[ReportData], folder: &Path) -> Result<(), Failure> {
             return Err(Failure::request(format!("--tests: two runs are named `{name}`")));
         }
     }
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    runs.iter().try_for_each(|run| write(&tests_of(folder, run.name()), &pairs::csv(run.results())))
+    make_folders(&folder.path).map_err(|error| unwritable(folder, &error))?;
+    runs.iter().try_for_each(|run| write(&folder.join(&tests_of(run.name())), &pairs::csv(run.results())))
 }
 
-fn tests_of(folder: &Path, run: &str) -> PathBuf {
-    folder.join(format!("{run}.csv"))
+fn tests_of(run: &str) -> String {
+    format!("{run}.csv")
 }
 
 /// Writes a file that nobody but us has named.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    write_file(path, |file| file.write_all(clean(text).as_bytes())).map_err(|error| unwritable(path, &error))
+fn write(place: &Place, text: &str) -> Result<(), Failure> {
+    write_file(&place.path, |file| file.write_all(clean(text).as_bytes()))
+        .map_err(|error| unwritable(place, &error))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::run(format!("{} cannot be written: {}", path.display(), plain(error)))
+fn unwritable(place: &Place, error: &std::io::Error) -> Failure {
+    Failure::run(format!("{} cannot be written: {}", place.shown.display(), plain(error)))
 }

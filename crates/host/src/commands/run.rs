@@ -1,12 +1,13 @@
 //! `compflow run`: a pipeline, from the file to its tables.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use compflow_engine::results::heading;
 use compflow_engine::run::{Isolation, Part, PartOptions, Phase};
 use compflow_engine::{Cancel, Observer, Plan, Results, RunOptions};
 
+use super::place::Place;
 use super::worker::isolation;
 use super::{prepare, print_table, results_folder};
 use crate::cli::{PhaseName, RunArgs};
@@ -28,18 +29,16 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     #[cfg(unix)]
     crash::begin();
     interrupt::working();
-    let out = results_folder(&args.pipeline, &plan);
-    // Wherever a component goes meanwhile.
-    let folder = std::path::absolute(&out).unwrap_or_else(|_| out.clone());
+    let out = Place::new(&results_folder(&args.pipeline, &plan));
     let isolation = isolation(plugins, args);
     if let Some(part) = args.part {
-        return run_part(&plan, (&folder, &out), args, part, isolation, &terminal, &cancel);
+        return run_part(&plan, &out, args, part, isolation, &terminal, &cancel);
     }
     let options = RunOptions { fresh: args.fresh, strict: args.strict, isolation };
-    let mut finished = plan.run(&folder, options, &terminal, &cancel)?;
+    let mut finished = plan.run(&out.path, options, &terminal, &cancel)?;
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
     let sizes = plan.sizes();
-    let results = Results::open(&folder)?;
+    let results = Results::open(&out.path)?;
     // Data that nothing compares with a truth.
     let unscored = |data: &str| {
         let scored = plan.has_truth(data) && finished.summary.iter().any(|entry| entry.data == data);
@@ -50,7 +49,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     let table = RunTable { scores, found: &found, settled: &results.settled() };
     let printed = print_table(args.format, &table);
     let (total, failed) = (finished.cells(), finished.failed());
-    let folder = out.display();
+    let folder = out.shown.display();
     let cells = if total == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.done();
@@ -71,7 +70,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
 /// writes the tables reports them. So jobs that wait for the part are not held up by a point of a grid that cannot work.
 fn run_part(
     plan: &Arc<Plan>,
-    (folder, out): (&Path, &Path),
+    out: &Place,
     args: &RunArgs,
     part: Part,
     isolation: Option<Isolation>,
@@ -80,8 +79,8 @@ fn run_part(
 ) -> Result<i32, Failure> {
     let phase = args.phase.map(PhaseName::phase);
     let options = PartOptions { part, phase, fresh: args.fresh, strict: args.strict, isolation };
-    let finished = plan.run_part(folder, options, terminal, cancel)?;
-    let folder = out.display();
+    let finished = plan.run_part(&out.path, options, terminal, cancel)?;
+    let folder = out.shown.display();
     let cells = if finished.cells == 1 { "cell" } else { "cells" };
     if finished.interrupted {
         let done = finished.kept + finished.computed;

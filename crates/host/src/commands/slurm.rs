@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compflow_api::plural;
-use compflow_engine::files::{plain, write_whole};
+use compflow_engine::files::{make_folders, plain, write_whole};
 use compflow_engine::pipeline::Options;
 use compflow_engine::run::{Phase, Workload};
 
@@ -38,7 +38,7 @@ pub(crate) fn run(plugins: &[PathBuf], args: &SlurmArgs) -> Result<i32, Failure>
     let folder = out.join("slurm");
     let unwritable =
         |error: &std::io::Error| Failure::run(format!("cannot write to {}: {}", folder.display(), plain(error)));
-    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&error))?;
+    make_folders(&folder).map_err(|error| unwritable(&error))?;
     let folder = folder.canonicalize().map_err(|error| unwritable(&error))?;
     // Slurm drops backslashes from the path of a log, however they are quoted.
     if folder.to_str().is_none_or(|folder| folder.contains(|c: char| c.is_control() || c == '\\')) {

@@ -1,10 +1,12 @@
 //! The points about loaders.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use compflow_api::{Code, Description, Error, Flags, ForeignLoader, LoadRequest, Loader, Result, Stream};
+use tempfile::{Builder, TempPath};
 
 use crate::conformance::leak;
 use crate::conformance::report::{Verdict, point, refused, require, survived};
@@ -171,6 +173,16 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// A path for a moment, of a file with this content or of none. Nobody can have guessed it, and put a link there.
+fn passing(suffix: &str, content: Option<&[u8]>) -> Result<TempPath> {
+    let mut file = Builder::new().prefix("compflow-test-").suffix(suffix).tempfile()?;
+    match content {
+        Some(content) => file.write_all(content)?,
+        None => std::fs::remove_file(file.path())?,
+    }
+    Ok(file.into_temp_path())
+}
+
 /// A file with this content, or none at all.
 fn survives_file(subject: &Subject, content: Option<&[u8]>) -> Result<Verdict> {
     let suffix = subject
@@ -178,10 +190,7 @@ fn survives_file(subject: &Subject, content: Option<&[u8]>) -> Result<Verdict> {
         .as_deref()
         .and_then(Path::extension)
         .map_or_else(String::new, |e| format!(".{}", e.display()));
-    let path = std::env::temp_dir().join(format!("compflow-test-{}{suffix}", std::process::id()));
-    if let Some(content) = content {
-        std::fs::write(&path, content)?;
-    }
+    let path = passing(&suffix, content)?;
     let named = subject.columns.as_deref().unwrap_or_default();
     let mut columns: Vec<(&str, &str)> = named.iter().map(|(name, source)| (&**name, &**source)).collect();
     if columns.is_empty() {
@@ -193,9 +202,27 @@ fn survives_file(subject: &Subject, content: Option<&[u8]>) -> Result<Verdict> {
         Ok(batches.iter().map(RecordBatch::num_rows).sum())
     };
     let (outcome, described) = (read(), subject.make().and_then(|loader| describe(subject, &loader, &request)));
-    let _ = std::fs::remove_file(&path);
     survived(&outcome)?;
     survived(&described)?;
     require(content.is_some() || outcome.is_err(), || "reads a file that is not there".to_owned())?;
     Ok(Verdict::Pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_for_a_moment_have_names_that_nobody_guesses_and_are_nobody_elses() {
+        let paths = [0, 1].map(|_| passing(".csv", Some(b"x")).unwrap());
+        assert_ne!(*paths[0], *paths[1]);
+        for path in &paths {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(name.starts_with("compflow-test-") && name.ends_with(".csv"), "{name}");
+            assert_eq!(std::fs::read(path).unwrap(), b"x");
+            #[cfg(unix)]
+            assert_eq!(std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777, 0o600);
+        }
+        assert!(!passing(".csv", None).unwrap().exists());
+    }
 }

@@ -32,7 +32,7 @@ mod traces;
 mod trial;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use compflow_engine::data::Dataset;
 use compflow_engine::results::{Means, RecordedRun, Trivial};
@@ -40,7 +40,6 @@ use compflow_engine::{Cancel, Results};
 
 use self::looked::Chosen;
 use crate::commands::{plugins, variables};
-use crate::failure::Failure;
 use crate::terminal::Terminal;
 
 /// A run's tables, and its data read again.
@@ -57,17 +56,12 @@ struct DataAgain {
 }
 
 impl ReportData {
-    /// Reads a results folder, and the data again.
-    ///
-    /// # Errors
-    /// If it is no results folder, or a folder of plugins does not exist.
-    pub(crate) fn gather(folder: &Path, plugins: &[PathBuf]) -> Result<Self, Failure> {
-        let results = Results::open(folder)?;
-        let folders = plugins::search_path(plugins)?;
+    /// Reads the data again, with libraries of these folders.
+    pub(crate) fn gather(results: Results, folders: &[PathBuf]) -> Self {
         let terminal = Terminal::shared(false);
         let run = RecordedRun::new(
             &results.record,
-            |pins| plugins::scanned(&folders, pins),
+            |pins| plugins::scanned(folders, pins),
             variables(),
             &terminal,
             &Cancel::new(),
@@ -84,7 +78,7 @@ impl ReportData {
             data.insert(name.to_owned(), DataAgain { dataset, trivial });
         }
         drop(run);
-        Ok(Self { results, space, data })
+        Self { results, space, data }
     }
 
     /// The pipeline's name.

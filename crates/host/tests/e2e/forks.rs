@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::common::{Folder, SMALL, finished, texts};
+use crate::reliability::Tally;
 use crate::silently_wrong::add_wrong;
 
 /// A loader, a clusterer and an evaluator that can fork, beside others that do not.
@@ -65,16 +66,19 @@ fn left(folder: &Folder, at: &str, isolate: &str) -> (String, Vec<u8>) {
 #[test]
 fn a_component_that_returns_in_two_processes_has_returned_once() {
     let folder = with_wrong();
-    let alone = left(&folder, "nowhere", "isolate=true");
+    let (alone, tally) = (left(&folder, "nowhere", "isolate=true"), Tally::default());
     for at in ["cluster", "evaluate", "create", "flags", "destroy", "load"] {
         for isolate in ["isolate=true", "isolate=false"] {
             assert_eq!(left(&folder, at, isolate), alone, "{at}, {isolate}");
+            tally.survived(1);
         }
     }
+    tally.row("components that fork, and go on in two processes");
 }
 
 #[test]
 fn a_library_that_forks_while_it_is_opened_spoils_nothing_that_is_kept() {
+    let tally = Tally::default();
     for at in ["open", "describe"] {
         let folder = with_wrong();
         let (listed, _) = forking(&folder, at, &["--plugins", "wrong", "plugins"]);
@@ -82,11 +86,14 @@ fn a_library_that_forks_while_it_is_opened_spoils_nothing_that_is_kept() {
         std::fs::remove_dir_all(folder.path("cache")).unwrap();
         let alone = forking(&folder, "nowhere", &["--plugins", "wrong", "plugins"]).0;
         assert_eq!([&listed, &again], [&alone; 2], "{at}");
+        tally.survived(1);
         // Opened to be used, too.
         left(&folder, at, "isolate=false");
+        tally.survived(1);
         folder.write("small.toml", SMALL);
         forking(&folder, "nowhere", &["check", "small.toml"]);
     }
+    tally.row("libraries that fork while they are opened, and go on in two processes");
 }
 
 #[test]

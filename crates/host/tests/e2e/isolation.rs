@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Folder, SMALL, executable, finished, libraries, texts};
+use crate::reliability::Tally;
 use crate::silently_wrong::add_wrong;
 
 /// The small pipeline with a clusterer that misbehaves in front of one that does not.
@@ -30,10 +31,11 @@ fn cells(folder: &Folder) -> Vec<(String, String)> {
     rows.map(|(name, error)| (name.to_owned(), error.to_owned())).collect()
 }
 
-/// The two cells of `bad` have failed like that, and those of `KM` are well.
-fn only_bad_failed(folder: &Folder, how: &str) {
+/// The two cells of `bad` have failed like that, and those of `KM` are well; returns how many have failed.
+fn only_bad_failed(folder: &Folder, how: &str) -> usize {
     let cells = cells(folder);
     assert_eq!(cells.len(), 4, "{cells:?}");
+    let failed = cells.iter().filter(|(name, _)| name == "bad").count();
     for (name, error) in cells {
         match name.as_str() {
             "KM" => assert_eq!(error, ""),
@@ -46,10 +48,12 @@ fn only_bad_failed(folder: &Folder, how: &str) {
             }
         }
     }
+    failed
 }
 
 #[test]
 fn a_component_that_ends_its_process_costs_its_own_cell() {
+    let tally = Tally::default();
     for (fault, how) in [
         ("abort", ".so crashed: SIGABRT"),
         ("segfault", ".so crashed: SIGSEGV"),
@@ -62,11 +66,12 @@ fn a_component_that_ends_its_process_costs_its_own_cell() {
         assert!(stdout.contains("made,KM,cri,2,"), "{fault}: {stdout}");
         assert!(stderr.contains(" bad: clusterer `faulty` of "), "{fault}: {stderr}");
         assert!(stderr.ends_with("error: 2 of 4 cells failed; out/runs.parquet says why\n"), "{fault}: {stderr}");
-        only_bad_failed(&folder, how);
+        tally.survived(only_bad_failed(&folder, how));
         // Another run does not end there either, and what went well is kept.
         run(&folder, &[], 1);
-        only_bad_failed(&folder, how);
+        tally.survived(only_bad_failed(&folder, how));
     }
+    tally.row("components that abort, segfault, overflow the stack, call `exit` or leave processes behind");
 }
 
 /// The small pipeline with a clusterer in C that does what it must not.
@@ -140,7 +145,9 @@ fn a_component_that_takes_all_memory_costs_its_own_cell() {
         .output()
         .unwrap();
     finished(output, 1);
-    only_bad_failed(&folder, ".so crashed: SIG");
+    let tally = Tally::default();
+    tally.survived(only_bad_failed(&folder, ".so crashed: SIG"));
+    tally.row("components that take all memory");
 }
 
 #[test]
@@ -192,15 +199,16 @@ fn the_second_copy_of_the_data_counts() {
 
 #[test]
 fn a_cell_beyond_the_timeout_has_failed_and_the_others_go_on() {
-    let folder = with_fault("stubborn");
+    let (folder, tally) = (with_fault("stubborn"), Tally::default());
     let started = Instant::now();
     run(&folder, &["--timeout", "1.5"], 1);
     assert!(started.elapsed() < Duration::from_secs(40));
-    only_bad_failed(&folder, ".so took longer than the timeout, 1.5 s");
+    tally.survived(only_bad_failed(&folder, ".so took longer than the timeout, 1.5 s"));
     let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
     folder.write("p.toml", &format!("timeout = 1.2\n{text}"));
     run(&folder, &[], 1);
-    only_bad_failed(&folder, ".so took longer than the timeout, 1.2 s");
+    tally.survived(only_bad_failed(&folder, ".so took longer than the timeout, 1.2 s"));
+    tally.row("components that never return, with a `timeout`");
     let (_, stderr) = run(&folder, &["--set", "isolate=false"], 2);
     assert!(stderr.contains("`timeout` cannot be kept with `isolate = false`"), "{stderr}");
 }

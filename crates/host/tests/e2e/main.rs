@@ -26,6 +26,8 @@ mod input;
 mod isolation;
 mod lead;
 mod limits;
+#[cfg(target_os = "linux")]
+mod load;
 mod messages;
 mod mixture;
 mod nesting;

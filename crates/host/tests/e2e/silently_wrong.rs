@@ -291,6 +291,68 @@ fn locale_and_umask_of_a_library_are_its_own_affair() {
     }
 }
 
+/// The same with a clusterer that does nothing, and an evaluator that does something to its process when it is made.
+fn with_evaluator(mode: &str) -> Folder {
+    let folder = with_clusterer("fine");
+    let text = std::fs::read_to_string(folder.path("p.toml")).unwrap();
+    let evaluator = format!("\n[[evaluator]]\nuse = \"wrong\"\nparams = {{ mode = \"{mode}\" }}\n");
+    folder.write("p.toml", &(text + &evaluator));
+    folder
+}
+
+#[test]
+fn the_umask_of_a_component_that_is_made_reaches_no_folder() {
+    let folder = with_evaluator("lenient");
+    run(&folder, &["--set", "isolate=false"], 0);
+    let ours = ["--plugins", "wrong"];
+    folder.run(&[&ours[..], &["run", "p.toml", "--out", "in parts", "--part", "1/1"]].concat(), 0);
+    folder.run(&[&ours[..], &["slurm", "p.toml", "--out", "in jobs"]].concat(), 0);
+    let tests = ["report", "out", "--format", "md", "--out", "page.md", "--tests", "tests"];
+    folder.run(&[&ours[..], &tests].concat(), 0);
+    std::fs::create_dir(folder.path("plain")).unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    for name in ["out", "out/cells", "in parts", "in parts/cells", "in parts/parts", "in jobs/slurm", "tests"] {
+        assert_eq!(mode(name), mode("plain"), "{name}");
+    }
+    for name in ["out/.lock", "page.md"] {
+        assert_eq!(mode(name), mode("p.toml"), "{name}");
+    }
+}
+
+#[test]
+fn a_component_that_goes_elsewhere_while_it_is_made_takes_no_file_along() {
+    let folder = with_evaluator("go");
+    run(&folder, &["--set", "isolate=false"], 0);
+    let wrong = |args: &[&str], code: i32| folder.run(&[&["--plugins", "wrong"], args].concat(), code);
+    // Both folders are relative to where the user is, and so is that of the plugins.
+    let report = ["report", "out", "out", "--format", "md", "--out", "page.md", "--layout", "long"];
+    assert_eq!(wrong(&report, 0).0, "page.md\n");
+    assert!(folder.path("page.md").is_file());
+    assert_eq!(
+        wrong(&["report", "out", "--format", "md", "--tests", "tests", "--out", "tests.md"], 0).0,
+        "tests.md\n"
+    );
+    assert!(folder.path("tests/small.csv").is_file());
+    assert_eq!(wrong(&["report", "out"], 0).0, "out/report.html\n");
+    assert!(folder.path("out/report.html").is_file());
+    let (_, stderr) = wrong(&["report", "out", "--format", "md", "--out", "nowhere/page.md"], 1);
+    assert!(stderr.contains("error: nowhere/page.md cannot be written: "), "{stderr}");
+    // Where its clusters lie is found out from the data, which takes everything that the run used.
+    folder.write("new.jsonl", "{\"embedding\": [0.1, 0.2, 0.3, 0.4]}\n{\"embedding\": [1, 0, 1, 0]}\n");
+    let assign = ["assign", "out", "new.jsonl", "--clusterer", "bad", "--trial", "1", "--out"];
+    let (_, stderr) = wrong(&[&assign[..], &["new.parquet"]].concat(), 0);
+    assert!(stderr.ends_with("table in new.parquet\n"), "{stderr}");
+    assert_eq!(folder.read_parquet("new.parquet").num_rows(), 2);
+    std::os::unix::fs::symlink("new.parquet", folder.path("link.parquet")).unwrap();
+    let (_, stderr) = wrong(&[&assign[..], &["link.parquet"]].concat(), 1);
+    assert!(stderr.contains("error: link.parquet cannot be written: is a link"), "{stderr}");
+    // One that is asked how much memory it needs is made, too.
+    folder.write("p.toml", &std::fs::read_to_string(with_clusterer("go").path("p.toml")).unwrap());
+    run(&folder, &["--set", "isolate=false"], 0);
+    assert!(wrong(&["why", "p.toml", "--out", "out"], 0).0.ends_with("6 of 6 cells are kept, 0 to compute\n"));
+    assert!(wrong(&["plan", "p.toml", "--out", "out"], 0).0.ends_with("6 cells, 0 to compute\n"));
+}
+
 #[test]
 fn how_a_stream_rounds_is_its_own_affair() {
     let distances = |mode: &str| {

@@ -1,3 +1,6 @@
+#[path = "../../../../docs/row.rs"]
+mod page;
+
 use std::path::PathBuf;
 
 use compflow_api::{Embeddings, ForeignComposer, Registration, Sets, compose_sets, compose_sets_vjp};
@@ -6,6 +9,7 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use tempfile::TempDir;
 
+use self::page::row;
 use super::*;
 use crate::gradients::{self, numbers};
 
@@ -230,11 +234,14 @@ fn works_across_the_boundary() {
 fn weights_that_are_cut_off_are_refused() {
     let (_folder, path) = complete();
     let content = std::fs::read(&path).unwrap();
+    let mut tried = 0;
     for cut in 0..50 {
         std::fs::write(&path, &content[..cut * content.len() / 50]).unwrap();
         let text = open(&path).unwrap_err().to_string();
         assert!(text.contains("is not a safetensors file"), "{cut}: {text}");
+        tried += 1;
     }
+    assert_eq!(row("weights that are cut off, refused"), [tried, tried, 0, 0]);
     std::fs::write(&path, &content).unwrap();
     assert!(open(&path).is_ok());
 }
