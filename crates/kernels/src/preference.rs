@@ -67,6 +67,22 @@ pub enum Rule {
     Auto,
 }
 
+impl Rule {
+    /// What is to be said of one above all similarities: it was hardly meant so.
+    pub fn too_high(self) -> Option<String> {
+        let (Self::Value(value) | Self::PerExample(value)) = self else { return None };
+        let meant = match value >= 1.0 && value.fract() == 0.0 {
+            true => format!("; `preference = {{ k = {value} }}` asks for {value}"),
+            false => String::new(),
+        };
+        (value > 0.0).then(|| {
+            format!(
+                "the preference is {value}: similarities are minus distances, and above 0 every example is an exemplar{meant}"
+            )
+        })
+    }
+}
+
 impl Default for Preference {
     /// The median similarity.
     fn default() -> Self {

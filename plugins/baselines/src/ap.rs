@@ -156,6 +156,9 @@ impl Clusterer for Ap {
     }
 
     fn cluster(&self, task: &Task<'_>, services: &Services<'_>) -> Result<Clustering> {
+        if let Some(text) = self.rule.too_high() {
+            services.log(Level::Warn, text);
+        }
         let (n, dim) = (task.embeddings.len(), task.embeddings.dim());
         if let Rule::Clusters(k) = self.rule
             && k > n

@@ -134,6 +134,9 @@ impl Setting {
             let whom = if candidates < n { "candidates" } else { "examples" };
             return Err(Error::parameter("preference.k", format!("= {k} is more than the {candidates} {whom}")));
         }
+        if let Some(text) = self.rule.too_high() {
+            services.log(Level::Warn, text);
+        }
         let degree = task.degree.min(candidates);
         let kept = Size { rows: n, candidates, dim, degree }.plan(services)?;
         let work = count_sets(candidates, degree).saturating_mul(n as u64);

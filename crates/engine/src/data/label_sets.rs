@@ -189,7 +189,10 @@ impl Labels {
 fn missing(what: &str, text: String) -> Error {
     match what {
         "truth" => Error::fault(Cause::LabelMissing, text)
-            .help("labels that only some examples have are named by `seed`, not by `truth`"),
+            .help(
+                "labels that only some examples have are named by `seed`, not by `truth`; in CSV, `params = { empty_text = true }` \
+                 makes an empty field the set of nothing",
+            ),
         "seed" => Error::fault(Cause::Seeds, text),
         _ => Error::fault(Cause::Identifier, text)
             .help("give every example an identifier; without `id` in `columns` they are called by their rows"),

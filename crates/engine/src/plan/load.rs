@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use compflow_api::{Flags, Level, plural};
+use compflow_api::{Flags, Level, Sets, plural};
 
 use super::check::Checked;
 use super::checker::about_data;
@@ -60,6 +60,7 @@ pub(super) fn load(
                 check_seeds(&dataset, data, pipeline.contents.degree, &mut problems);
                 warn_of_what_is_not_used(&dataset, data, checked, factory);
                 say_what_is_scored(&dataset, data, checked, factory);
+                warn_of_larger_sets(&dataset, data, pipeline.contents.degree, factory);
                 loaded.push(planned(dataset, source, data, streamed));
             }
             Err(_) if factory.cancel.requested() => return Err(Error::Interrupted),
@@ -133,6 +134,20 @@ fn say_what_is_scored(dataset: &Dataset, data: &Data, checked: &Checked, factory
                 format!("the {known} examples with a seed are not compared with the truth: scores are of {others}")
             }
         };
+        factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
+    }
+}
+
+/// True sets that no clusterer can find. Without unions nobody looks for sets.
+fn warn_of_larger_sets(dataset: &Dataset, data: &Data, degree: usize, factory: &Factory) {
+    let truth = || dataset.trials.iter().filter_map(|trial| trial.truth.as_ref());
+    let larger = truth().flat_map(|truth| truth.iter()).filter(|set| set.len() > degree).count();
+    if degree > 1 && larger > 0 {
+        let all: usize = truth().map(Sets::len).sum();
+        let text = format!(
+            "{larger} of {} have more labels than the degree, {degree}: unions of so many are not looked for",
+            plural(all, "true set")
+        );
         factory.observer.log(Level::Warn, &format!("data `{}`", data.name), &text);
     }
 }

@@ -117,8 +117,8 @@ impl Group<'_> {
         }
         let too_high = composes && singletons > 0 && plan.setting.degree > singletons;
         if composes && plan.setting.degree > 1 && unions == 0 && !too_high {
-            let text = "no union was found: either there is none, or the composer does not predict where they lie; \
-                        `compflow fit-composer` tells which, from labelled examples";
+            let text = "no union was found: there is none, or the composer does not predict where they lie (`compflow \
+                        fit-composer` tells, from labelled examples), or they are in no groups of their own";
             advice.push((Cause::NoUnion, text.to_owned()));
         }
         if too_high {

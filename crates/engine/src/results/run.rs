@@ -1,8 +1,10 @@
 //! From a plan to a results folder.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use compflow_api::Level;
 
 use super::advice::advise;
 use super::record::RunRecord;
@@ -10,6 +12,7 @@ use super::summary::{Summary, summarize};
 use super::tables;
 use crate::cancel::Cancel;
 use crate::error::Result;
+use crate::files::display;
 use crate::observer::Observer;
 use crate::plan::Plan;
 use crate::run::budget::Budget;
@@ -65,6 +68,14 @@ impl Finished {
 }
 
 impl Plan {
+    /// The pipeline file whose results are in a folder, if it is another one than this plan's that is still there.
+    fn replaced(&self, out: &Path) -> Option<PathBuf> {
+        let RunRecord { file, folder, .. } = RunRecord::read(out).ok()?;
+        let other = folder.join(Path::new(&file).file_name()?).canonicalize().ok()?;
+        let own = self.file.canonicalize().ok()?;
+        (other.is_file() && other != own).then_some(other)
+    }
+
     /// Runs everything that is not kept from an earlier run, and writes the tables into the folder `out`. That cells
     /// failed is no error, nor that the end was requested: the tables have what there is.
     ///
@@ -82,6 +93,15 @@ impl Plan {
         let how = (options.fresh, options.strict);
         let workers = Workers::wanted(self, options.isolation.as_ref(), out, how, &**observer)?;
         let shares = workers.as_ref().map_or_else(|| self.shares(), Workers::shares);
+        if let Some(other) = self.replaced(out) {
+            let text = format!(
+                "the results of {} in {}, a pipeline with the same name, are replaced; what it computed is kept, and running it \
+                 again brings them back. Another name, or another folder with --out, keeps both",
+                other.display(),
+                display(out)
+            );
+            observer.log(Level::Warn, "", &text);
+        }
         let mut record = RunRecord { memory_bytes: shares.memory, ..RunRecord::new(self, options.strict) };
         if !place(out, RECORD).exists() {
             // Marks the folder as ours. An earlier record stays until the tables that it describes are replaced.

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// What is written if nobody says what.
+pub(crate) const PIPELINE: &str = "pipeline.toml";
+
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Parquet, Arrow, CSV, TSV, JSON lines or npy files, each a data set; files that are parts of one are given as a folder or
@@ -11,7 +14,7 @@ pub(crate) struct InitArgs {
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<String>,
     /// The pipeline to write.
-    #[arg(long, value_name = "FILE", default_value = "pipeline.toml")]
+    #[arg(long, value_name = "FILE", default_value = PIPELINE)]
     pub(crate) out: PathBuf,
     /// The column of embeddings, or 'd*' for a column of every dimension [default: the one that holds lists of numbers, or
     /// columns that are numbered].

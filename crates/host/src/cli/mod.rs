@@ -29,7 +29,7 @@ pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::eval::EvalArgs;
 pub(crate) use self::export::{Export, RttmArgs};
 pub(crate) use self::fit_composer::{FitComposerArgs, Normalization, Weights};
-pub(crate) use self::init::InitArgs;
+pub(crate) use self::init::{InitArgs, PIPELINE};
 pub(crate) use self::instead::instead_of;
 pub(crate) use self::new_plugin::{Language, NewPluginArgs};
 pub(crate) use self::pipeline::PipelineArgs;

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use compflow_engine::data::Survey;
 use compflow_engine::files::{plain, write_whole};
 
-use self::found::Found;
+use self::found::{Found, usable};
 use self::judge::judge;
 use super::place::Place;
 use super::{plugins, print};
-use crate::cli::InitArgs;
+use crate::cli::{InitArgs, PIPELINE};
 use crate::failure::Failure;
 use crate::terminal::{Terminal, interrupt};
 
@@ -51,7 +51,8 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
         found.push(next);
     }
     let judgement = judge(&found);
-    let pipeline = text::pipeline(&found, judgement.as_ref());
+    let name = name(args, &found);
+    let pipeline = text::pipeline(&name, &found, judgement.as_ref());
     write_whole(&place.path, false, |file| file.write_all(pipeline.as_bytes()))
         .map_err(|error| Failure::run(format!("{out}: {}", plain(&error))))?;
     let mut said: String = found.iter().map(Found::summary).collect();
@@ -65,9 +66,18 @@ pub(crate) fn run(plugins: &[PathBuf], args: &InitArgs) -> Result<i32, Failure> 
     if found.iter().all(one_each) {
         said += "note: every example has one label, so no unions are looked for; --truth none writes a pipeline that looks for them\n";
     }
-    let results = PathBuf::from("results").join(found.first().map_or("data", |found| found.name.as_str()));
+    let results = PathBuf::from("results").join(name);
     print(&format!(
         "{said}\n{out} is written, with comments on what was chosen and why. Next:\n  compflow run {out}\n  compflow report {}\n",
         results.display()
     ))
+}
+
+/// What the pipeline is called, and so its results: as its file, if that has a name of its own; there may be several for one data
+/// set. Otherwise as the data.
+fn name(args: &InitArgs, found: &[Found]) -> String {
+    match args.out.file_stem().map(|stem| usable(&stem.to_string_lossy())) {
+        Some(own) if args.out.as_os_str() != PIPELINE => own,
+        _ => found.first().map_or_else(|| "data".to_owned(), |found| found.name.clone()),
+    }
 }

@@ -367,6 +367,61 @@ fn joined(set: &[usize]) -> String {
 }
 
 #[test]
+fn what_init_writes_is_called_as_its_file_and_leaves_out_examples_of_nothing_if_there_are_some() {
+    let folder = Folder::new();
+    let truth: Vec<&[u32]> = (0..30).map(|at| [&[0][..], &[1], &[]][at / 10]).collect();
+    folder.write_parquet("a.parquet", vec![("embedding", blobs()), ("labels", self::sets(&truth))]);
+    let (stdout, _) = folder.run(&["init", "a.parquet", "--out", "mine.toml"], 0);
+    assert!(stdout.contains("compflow report results/mine\n"), "{stdout}");
+    let pipeline = std::fs::read_to_string(folder.path("mine.toml")).unwrap();
+    assert!(pipeline.contains("name   = \"mine\"\n") && pipeline.contains("name    = \"a\"\n"), "{pipeline}");
+    folder.run(&["init", "a.parquet"], 0);
+    let pipeline = std::fs::read_to_string(folder.path("pipeline.toml")).unwrap();
+    assert!(pipeline.contains("name   = \"a\"\n"), "{pipeline}");
+
+    let all: Vec<&[u32]> = (0..30).map(|at| [&[0][..], &[1], &[0, 1]][at / 10]).collect();
+    let none: Vec<&[u32]> = [&[&[][..]], &all[1..]].concat();
+    for (name, truth, outliers) in [("all", all, false), ("none", none, true)] {
+        let (data, out) = (format!("{name}.parquet"), format!("{name}.toml"));
+        folder.write_parquet(&data, vec![("embedding", blobs()), ("labels", self::sets(&truth))]);
+        folder.run(&["init", &data, "--out", &out], 0);
+        let pipeline = std::fs::read_to_string(folder.path(&out)).unwrap();
+        assert_eq!(pipeline.contains("params = { k = 2, outliers = true }"), outliers, "{pipeline}");
+        folder.run(&["check", &out], 0);
+    }
+}
+
+#[test]
+fn results_of_another_pipeline_with_the_same_name_are_not_replaced_without_a_word() {
+    let folder = Folder::new();
+    folder.write("a.toml", crate::common::SMALL);
+    folder.write("b.toml", &crate::common::SMALL.replace("k = 6", "k = 5"));
+    let said = |file: &str| folder.run(&["run", file], 0).1;
+    assert!(!said("a.toml").contains("replaced"));
+    assert!(!said("a.toml").contains("replaced"), "its own");
+    let stderr = said("b.toml");
+    assert!(stderr.contains("a.toml in results/small, a pipeline with the same name, are replaced"), "{stderr}");
+    // One that has another name by now is no other.
+    std::fs::rename(folder.path("b.toml"), folder.path("c.toml")).unwrap();
+    assert!(!said("c.toml").contains("replaced"));
+}
+
+#[test]
+fn what_was_hardly_meant_so_is_said() {
+    let folder = Folder::new();
+    let truth: Vec<&[u32]> = (0..30).map(|at| [&[0][..], &[1], &[0, 1, 2]][at / 10]).collect();
+    folder.write_parquet("a.parquet", vec![("embedding", blobs()), ("labels", self::sets(&truth))]);
+    folder.run(&["init", "a.parquet"], 0);
+    let (_, stderr) = folder.run(&["check", "pipeline.toml"], 0);
+    assert!(!stderr.contains("degree"), "{stderr}");
+    let (_, stderr) = folder.run(&["check", "pipeline.toml", "--set", "degree=2"], 0);
+    assert!(stderr.contains("10 of 30 true sets have more labels than the degree, 2"), "{stderr}");
+    let args = ["run", "pipeline.toml", "--only", "CAP", "--set", "clusterer.CAP.preference=5"];
+    let (_, stderr) = folder.run(&args, 0);
+    assert!(stderr.contains("every example is an exemplar; `preference = { k = 5 }` asks for 5"), "{stderr}");
+}
+
+#[test]
 fn init_says_why_columns_of_usual_names_are_passed_over() {
     let folder = Folder::new();
     covering(&folder, "a.csv", "labels,trial", |at, set| format!("{}.5,day{}", set.len(), at % 2));

@@ -437,7 +437,7 @@ struct Read {
 }
 
 /// A name of a file as the name of a run, which becomes a folder's.
-fn usable(stem: &str) -> String {
+pub(super) fn usable(stem: &str) -> String {
     let name = stem.trim_start_matches('.').replace(|c: char| c == '\\' || c.is_control(), "-");
     if name.is_empty() { "data".to_owned() } else { name }
 }

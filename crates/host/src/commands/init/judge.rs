@@ -47,7 +47,7 @@ impl Judgement {
 
     pub(super) fn summary(&self) -> String {
         let words: Vec<String> = self.candidates.iter().map(|candidate| Self::words(*candidate)).collect();
-        format!("unions that are nearest to where their set is predicted: {}", words.join(", "))
+        format!("examples of unions that are nearest to where their set is predicted: {}", words.join(", "))
     }
 }
 

@@ -14,8 +14,6 @@ const AUTO: (usize, usize) = (2, 10);
 const FEW: usize = 40;
 /// Beyond this many examples methods are left out that compare all with all.
 const MANY: usize = 20_000;
-/// Beyond this many examples `cap` looks at some for its unions.
-const SOME: usize = 500;
 /// What `ckm` may take with its own number of restarts, measured: its time goes with sets × (examples + what moving the
 /// singletons is worth) × numbers, and of 4·10⁸ it takes some 10 s on a core, `cgm` three times that; its memory with
 /// sets × numbers × restarts, and of this many it takes about 1 GB.
@@ -167,9 +165,8 @@ fn comment(text: &str) -> String {
 }
 
 /// The whole file.
-pub(super) fn pipeline(found: &[Found], judgement: Option<&Judgement>) -> String {
+pub(super) fn pipeline(name: &str, found: &[Found], judgement: Option<&Judgement>) -> String {
     let facts = Facts::new(found);
-    let name = found.first().map_or("data", |found| found.name.as_str());
     let mut text = comment(
         "Written by compflow init. `compflow run` runs it, `compflow check` says what is wrong with it, `compflow inspect \
          NAME` explains a component and all its parameters.",
@@ -384,14 +381,19 @@ fn clusterers(facts: &Facts) -> String {
             "ckm",
             &format!("{{ k = {known}{restarts} }}"),
         );
-        let about = "The same with the clusters' shape and sizes learnt; also says how sure it is.";
-        text += &clusterer(about, "CGM", "cgm", &format!("{{ k = {known}{restarts} }}"));
+        let mut about = "The same with the clusters' shape and sizes learnt; also says how sure it is.".to_owned();
+        let mut outliers = "";
+        if facts.labels.is_some_and(|counts| counts.empty) {
+            about += " Some labels say that an example belongs to nothing: only this method leaves such examples out, and with \
+                      `outliers` it does.";
+            outliers = ", outliers = true";
+        }
+        text += &clusterer(&about, "CGM", "cgm", &format!("{{ k = {known}{restarts}{outliers} }}"));
         if n <= MANY {
-            let candidates = if n > SOME { ", candidates = 150" } else { "" };
             // Its own "auto" is a rule and takes no time.
             let preference = if auto.is_some() { "\"auto\"".to_owned() } else { format!("{{ k = {k} }}") };
             let about = "Finds examples that stand for a singleton, and unions of those.";
-            text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {preference}{candidates} }}"));
+            text += &clusterer(about, "CAP", "cap", &format!("{{ preference = {preference} }}"));
             let about = "Finds groups first, and then which of them lie where the union of others should.";
             text += &clusterer(
                 about,
