@@ -248,6 +248,8 @@ fn batch(
 struct Records {
     text: Text,
     parser: csv_core::Reader,
+    /// Whether what was read so far ends inside quotes, which is how it may go on but not how it may end.
+    quotes: Quotes,
     cells: Option<usize>,
     line: u64,
     output: Vec<u8>,
@@ -261,19 +263,31 @@ struct Records {
 impl Records {
     fn new(text: Text, delimiter: u8, most: usize) -> Self {
         let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        Self { text, parser, cells: None, line: 1, output: vec![0; 1 << 12], ends: vec![0; 64], most, length: 0 }
+        Self {
+            text,
+            parser,
+            quotes: Quotes::new(delimiter),
+            cells: None,
+            line: 1,
+            output: vec![0; 1 << 12],
+            ends: vec![0; 64],
+            most,
+            length: 0,
+        }
     }
 
     /// The cells of the next row; none at the end.
     ///
     /// # Errors
-    /// Naming the line that has another number of cells, is no text, or is longer than it may be.
+    /// Naming the line that has another number of cells, is no text, or is longer than it may be, or in which a quote begins that
+    /// does not end.
     fn next(&mut self) -> Result<Option<Vec<String>>, String> {
         let (mut written, mut ended) = (0, 0);
         loop {
             let input = self.text.fill_buf().map_err(|error| error.to_string())?;
             let (result, taken, out, ends) =
                 self.parser.read_record(input, &mut self.output[written..], &mut self.ends[ended..]);
+            self.quotes.add(&input[..taken]);
             self.text.consume(taken);
             written += out;
             ended += ends;
@@ -294,6 +308,9 @@ impl Records {
                 csv_core::ReadRecordResult::Record => break,
             }
         }
+        if self.quotes.are_open() {
+            return Err(format!("line {}: a quote begins in this row, and does not end in the file", self.line));
+        }
         self.length = written + ended;
         let line = std::mem::replace(&mut self.line, self.parser.line());
         let expected = *self.cells.get_or_insert(ended);
@@ -306,6 +323,47 @@ impl Records {
             String::from_utf8(bytes.to_vec()).map_err(|_| format!("line {line} is not UTF-8 text"))
         });
         cells.collect::<Result<Vec<String>, String>>().map(Some)
+    }
+}
+
+/// Whether a row is inside quotes: the parser takes the end of a file for that of a cell. Quotes begin a cell or stand for nothing; two
+/// of them inside are one.
+struct Quotes {
+    delimiter: u8,
+    state: Quoted,
+}
+
+#[derive(PartialEq, Eq)]
+enum Quoted {
+    /// Where a cell begins.
+    Begin,
+    Plain,
+    Open,
+    /// Behind a quote inside, which may be the end or the first of two.
+    Perhaps,
+}
+
+impl Quotes {
+    fn new(delimiter: u8) -> Self {
+        Self { delimiter, state: Quoted::Begin }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        // Most files have none, and then only the last byte counts.
+        let from = if bytes.contains(&b'"') || self.are_open() { 0 } else { bytes.len().saturating_sub(1) };
+        for byte in &bytes[from..] {
+            self.state = match (&self.state, *byte) {
+                (Quoted::Open, b'"') => Quoted::Perhaps,
+                (Quoted::Open, _) => Quoted::Open,
+                (Quoted::Perhaps | Quoted::Begin, b'"') => Quoted::Open,
+                (_, byte) if byte == self.delimiter || byte == b'\n' || byte == b'\r' => Quoted::Begin,
+                _ => Quoted::Plain,
+            };
+        }
+    }
+
+    fn are_open(&self) -> bool {
+        self.state == Quoted::Open
     }
 }
 
@@ -389,6 +447,27 @@ mod tests {
         );
         assert_eq!(found["f"].as_string::<i32>().value(1), "x\ny", "a quoted cell may have lines");
         assert!(found["a"].is_null(1) && found["e"].is_null(0));
+    }
+
+    #[test]
+    fn a_quote_that_does_not_end_is_refused_with_the_line_of_its_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let columns = [("truth", "who")];
+        let who = |text: &str| {
+            let path = written(&folder, text);
+            let request = LoadRequest { path: Some(&path), columns: &columns };
+            let found = load::<Csv>("{}", &request, 1).map(|batches| concat(&batches));
+            found.map(|batch| batch["truth"].as_string::<i32>().iter().flatten().collect::<Vec<_>>().join("|"))
+        };
+        for text in
+            ["n,who\n1,a\n2,\"b\n3,c\n", "n,who\n1,a\n2,\"b", "n,who\n1,a\n2,\"b\"\"\n", "n,who\n1,a\n2,\""]
+        {
+            let text = who(text).unwrap_err().to_string();
+            assert!(text.ends_with("line 3: a quote begins in this row, and does not end in the file"), "{text}");
+        }
+        // Whatever else is odd about quotes is as it was.
+        assert_eq!(who("n,who\n1,\"a,\n\"\"b\"\n2,\"c\"\"\"").unwrap(), "a,\n\"b|c\"");
+        assert_eq!(who("n,who\n1,a\"b\n2,\"c\"d\"\n").unwrap(), "a\"b|cd\"");
     }
 
     #[test]

@@ -114,7 +114,14 @@ fn footer(path: &Path, memory: u64) -> Result<ArrowReaderMetadata> {
     let file = open(path)?;
     let bad = |text: String| Error::data(format!("{} is not a Parquet file: {text}", path.display()));
     claims::parquet::check_footer(&file, memory).map_err(bad)?;
-    decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?)).map_err(bad)
+    let metadata = decode(|| Ok(ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?)).map_err(bad)?;
+    let rows = metadata.metadata().file_metadata().num_rows();
+    let of_groups =
+        metadata.metadata().row_groups().iter().map(|group| group.num_rows()).fold(0, i64::saturating_add);
+    match rows == of_groups {
+        true => Ok(metadata),
+        false => Err(bad(format!("it says that it has {rows} rows, and its row groups have {of_groups}"))),
+    }
 }
 
 /// The length of the first embedding, if it is a list that can be read; what is wrong with it shows when it is loaded.

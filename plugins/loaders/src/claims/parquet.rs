@@ -194,6 +194,9 @@ fn taken(
 ) -> Result<Taken, ArrowError> {
     let refused = |text| ArrowError::ParquetError(text);
     let claims = check_headers(file, chunk, memory).map_err(refused)?;
+    if chunk.column_descr().max_rep_level() == 0 && claims.values != rows as u64 {
+        return Err(refused(format!("its pages have {} rows, and its row group says {rows}", claims.values)));
+    }
     let is_text = chunk.column_type() == Type::BYTE_ARRAY;
     let mut texts = Texts::default();
     // Half-precision numbers may have lengths, too.

@@ -387,6 +387,49 @@ fn a_parquet_footer_is_held_to_the_memory_before_it_is_read() {
     assert!(text.contains("its footer needs 137438952960 bytes, more than the 268435456"), "{text}");
 }
 
+#[test]
+fn a_parquet_file_whose_rows_are_counted_differently_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let values: ArrayRef = Arc::new(Float32Array::from_iter_values((0..1000).map(|at| at as f32)));
+    let batch = RecordBatch::try_from_iter([("embedding", values)]).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    // As numbers of 64 bits, doubled: of the file, of its values, and of the row group.
+    let found = places(&bytes, &[&[0x16][..], &varint(2000)].concat());
+    assert!(found.len() >= 3, "{found:?}");
+    let said = |changed: &[usize]| {
+        let mut bytes = bytes.clone();
+        changed.iter().for_each(|at| bytes[at + 1..at + 3].copy_from_slice(&varint(1998)));
+        std::fs::write(&path, bytes).unwrap();
+        said::<Parquet>(&path)
+    };
+    assert_eq!(said(&[]), "1 batches");
+    let (first, last) = (found[0], found[found.len() - 1]);
+    let text = said(&[first]);
+    assert!(text.contains("it says that it has 999 rows, and its row groups have 1000"), "{text}");
+    let text = said(&[last]);
+    assert!(text.contains("it says that it has 1000 rows, and its row groups have 999"), "{text}");
+    let text = said(&[first, last]);
+    assert!(text.contains("its pages have 1000 rows, and its row group says 999"), "{text}");
+}
+
+#[test]
+fn a_parquet_page_that_is_not_what_its_checksum_says_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checksum.parquet");
+    let mut bytes = include_bytes!("../../tests/fixtures/checksum.parquet").to_vec();
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(said::<Parquet>(&path), "1 batches");
+    let [at] = places(&bytes, &5_f32.to_le_bytes())[..] else { panic!() };
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let text = said::<Parquet>(&path);
+    assert!(text.contains("checksum") && text.contains("is damaged"), "{text}");
+}
+
 /// Decoders do not look at the types of fields, so those that say another one hide what is behind them from who does.
 #[test]
 fn a_parquet_schema_is_read_as_its_decoder_reads_it() {
