@@ -28,7 +28,7 @@ use crate::run::selection::halves_to_cluster;
 
 /// Between two looks whether a worker is still there, and still wanted.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// How long a worker may take to start, if there is a timeout at all.
+/// How long a worker may take to start, and to begin with a cell, if there is a timeout at all.
 const START: Duration = Duration::from_secs(60);
 /// How long a worker may take to notice that nothing more is wanted.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -175,8 +175,9 @@ impl Worker {
     ) -> Result<Told, Lost> {
         // One that lies beyond all time is none.
         let from_now = || Some((Instant::now().checked_add(timeout?)?, timeout?));
-        // A cell's time begins with its first component.
+        // A cell's time begins with its first component. Until then it is the worker that is waited for.
         let mut deadline = if place.is_none() { from_now() } else { None };
+        let mut begin = timeout.and_then(|timeout| Instant::now().checked_add(timeout.max(START)));
         let mut stop: Option<Instant> = None;
         let mut gone: Option<Instant> = None;
         let mut works: BTreeMap<u64, Box<dyn Progress>> = BTreeMap::new();
@@ -190,6 +191,7 @@ impl Worker {
                 }
                 Ok(Told::WorkEnded(number)) => drop(works.remove(&number)),
                 Ok(Told::Calling(number, component)) => {
+                    begin = None;
                     deadline = deadline.or_else(from_now);
                     self.called.insert(component.clone());
                     self.calls.insert(number, component);
@@ -227,6 +229,8 @@ impl Worker {
                 if Instant::now() > stop {
                     return Err(Lost::Cell("was stopped".to_owned()));
                 }
+            } else if place.is_some() && begin.is_some_and(|begin| Instant::now() > begin) {
+                return Err(Lost::Worker("a worker process takes no orders any more".to_owned()));
             } else if let Some((_, timeout)) = deadline.filter(|(deadline, _)| Instant::now() > *deadline) {
                 return Err(Lost::Cell(format!(
                     "{} took longer than the timeout, {} s",

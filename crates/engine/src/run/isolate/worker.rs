@@ -41,6 +41,7 @@ pub fn serve(
     variables: Variables,
 ) -> Result<()> {
     let silent = |error: std::io::Error| Error::request(format!("nobody has started this: {}", plain(&error)));
+    end_with_the_run();
     let setup: Setup = frames::read(&channel).map_err(silent)?;
     let teller = Arc::new(Teller::new(channel.try_clone().map_err(silent)?));
     let cancel = Cancel::new();
@@ -89,6 +90,13 @@ pub fn serve(
     drop((orders, grants));
     let _ = end.recv_timeout(GRACE);
     Ok(())
+}
+
+/// A process that a component has stopped hears no end of its channel. The thread that has started this one lives as long as it is
+/// needed.
+fn end_with_the_run() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
 /// Makes the plan of the run.
