@@ -82,10 +82,11 @@ impl<'a> Checker<'a> {
             return;
         }
         if let (Some(_), Some(text)) = (schema.get("x-select"), value.as_str())
-            && nearest(text, ["auto"]).is_some()
+            && !self.has_type(self.resolve(schema), value)
         {
+            let help = nearest(text, ["auto"]).map(|_| "did you mean \"auto\"?".to_owned());
             let text = format!("must be {} or \"auto\", found {value}", self.describe(self.resolve(schema)));
-            problems.push(Problem { help: Some("did you mean \"auto\"?".to_owned()), ..problem(path, text) });
+            problems.push(Problem { help, ..problem(path, text) });
             return;
         }
         let schema = self.resolve(schema);

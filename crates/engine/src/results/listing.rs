@@ -86,8 +86,10 @@ fn look(folder: &Path, depth: usize, found: &mut Vec<Listed>) {
         found.extend(listed(folder));
     } else if depth > 0 {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            // A generation that is being written is no run of its own, nor is anything else that is hidden.
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             // A link might lead anywhere, and back here.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 look(&entry.path(), depth - 1, found);
             }
         }

@@ -238,7 +238,7 @@ impl RunRecord {
     ///
     /// # Errors
     /// If there is none, or it is not what was written.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
+    pub fn read(folder: &Path) -> Result<Self> {
         Self::from_json(&Self::bytes(folder)?, &folder.join(RECORD))
     }
 

@@ -19,6 +19,8 @@ use crate::pipeline::{Pipeline, key as key_of};
 
 /// How many reasons of failures are read.
 const REASONS: usize = 3;
+/// Which of the cells in a folder are those of a pipeline takes its data to say.
+const COUNTS: &str = "`compflow plan`, given the same, counts what is its own";
 
 /// How far a run is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -152,9 +154,8 @@ impl Status {
         let ours = known.iter().filter(is_ours).max_by(|left, right| left.heard.total_cmp(&right.heard));
         let record: Option<Written> = parsed(&place(out, RECORD));
         let Some(ours) = ours else {
-            let whole =
-                record.filter(|record| record.has_ended() && key_of(&record.pipeline, &record.only) == key);
-            if let Some(record) = whole {
+            let whole = record.filter(|record| key_of(&record.pipeline, &record.only) == key);
+            if let Some(record) = whole.as_ref().filter(|record| record.has_ended()) {
                 return Ok(record.status(run_at_work));
             }
             let kept = listing.kept.len();
@@ -163,19 +164,24 @@ impl Status {
                 let others = if kept > 0 { vec![Others { of, kept }] } else { Vec::new() };
                 return Ok(Self { others, ..Self::without_parts(true) });
             }
-            let what = match kept {
-                0 => String::new(),
-                kept => format!(
-                    ", nor has a run in one piece ended; {} of a run that was stopped or of other pipelines stay there, and \
-                     `compflow run` uses what is its own",
-                    counted(kept)
+            let (name, out, cells) = (pipeline.name(), out.display(), counted(kept));
+            return Err(Error::request(match (whole, kept) {
+                (Some(_), 0) => format!(
+                    "a run of the pipeline `{name}` in one piece was stopped in {out}, and nothing is kept; `compflow run` \
+                     begins again"
                 ),
-            };
-            return Err(Error::request(format!(
-                "no part of the pipeline `{}` has begun in {}{what}; see `compflow run --part`",
-                pipeline.name(),
-                out.display()
-            )));
+                (Some(_), _) => format!(
+                    "a run of the pipeline `{name}` in one piece was stopped in {out}, which has {cells} of it or of others: \
+                     {COUNTS}, and `compflow run` goes on"
+                ),
+                (None, 0) => {
+                    format!("no part of the pipeline `{name}` has begun in {out}; see `compflow run --part`")
+                }
+                (None, _) => format!(
+                    "no part of the pipeline `{name}` has begun in {out}, nor has a run in one piece ended; the folder has {cells} of \
+                     a run that was stopped or of other pipelines: {COUNTS}, and `compflow run` uses it"
+                ),
+            }));
         };
         let time = now();
         let alive = |beat: &&Heartbeat| !beat.ended && time - beat.heard < DEAD;

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     Plan(PipelineArgs),
     /// Say what a run would compute, and which changed input is the reason.
     Why(WhyArgs),
-    /// Show how far the parts of a run are, from its results folder.
+    /// Show how far the parts of a pipeline's run are.
     Status(StatusArgs),
     /// List all results folders, with pipeline, age, best method and state.
     Runs {

@@ -38,6 +38,7 @@ use compflow_engine::data::loader_of;
 use compflow_engine::files::plain;
 use compflow_engine::pipeline::{Options, Variables};
 use compflow_engine::plugin::library;
+use compflow_engine::results::RunRecord;
 use compflow_engine::{Cancel, Level, Observer, Pipeline, Plan, Resources};
 
 use crate::cli::{Cli, Command, Export, PipelineArgs};
@@ -146,6 +147,16 @@ fn load(file: &Path, options: &Options) -> Result<Pipeline, Failure> {
         let folder = std::env::current_dir().map_err(|error| Failure::request(plain(&error)))?;
         return Pipeline::from_reader("standard input", piped("pipeline")?, &folder, options);
     }
+    if file.is_dir()
+        && let Ok(record) = RunRecord::read(file)
+    {
+        let own = file == folder_of(None, &record.name);
+        return Err(Failure::request(format!(
+            "{shown} is the results folder of {}, not a pipeline: give that{}",
+            pipeline_of(&record).display(),
+            if own { String::new() } else { format!(", and for its results `--out {shown}`") }
+        )));
+    }
     if (file.is_file() && loader_of(file).is_some()) || file.is_dir() {
         let what = if file.is_dir() { "a folder" } else { "data" };
         return Err(Failure::request(format!(
@@ -153,6 +164,15 @@ fn load(file: &Path, options: &Options) -> Result<Pipeline, Failure> {
         )));
     }
     Pipeline::load(file, options)
+}
+
+/// The pipeline file of a run: it was named as it is found from where the run was started.
+fn pipeline_of(record: &RunRecord) -> PathBuf {
+    let named = PathBuf::from(&record.file);
+    match named.file_name().map(|name| record.folder.join(name)) {
+        Some(found) if !named.is_file() && found.is_file() => found,
+        _ => named,
+    }
 }
 
 /// Reads a pipeline and everything it names.

@@ -52,7 +52,7 @@ fn describe(status: &Status) -> String {
         (parts, Some(silent)) => format!("{parts} parts are at work (one of them {silent})"),
     };
     if status.run_at_work {
-        text += "a run without --part is at work; how far it is, only it can say\n";
+        text += "a run without --part is at work; how far it is, only it can say, and `compflow plan`, given the same, counts what it has kept\n";
     }
     text += &match (left, status.seconds_left) {
         (0, _) if status.phases.is_empty() => String::new(),

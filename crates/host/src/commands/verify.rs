@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use compflow_api::plural;
 use compflow_engine::results::{Verified, verify};
 use serde_json::json;
 
@@ -35,16 +36,21 @@ pub(crate) fn run(folders: &[PathBuf], json: bool) -> Result<i32, Failure> {
             1 => "1 file is damaged".to_owned(),
             several => format!("{several} files are damaged"),
         };
-        let several = |count: usize, of: &str| if count > 0 { format!(", {count} {of}") } else { String::new() };
-        let (parts, inputs) = (several(parts, "files of parts"), several(inputs, "files of examples"));
+        let files = |count: usize, of: &str| match count {
+            0 => String::new(),
+            _ => format!(", {} of {of}", plural(count, "file")),
+        };
+        let (parts, inputs) = (files(parts, "parts"), files(inputs, "examples"));
         let others = match foreign {
             0 => "",
             1 => "; 1 more is of another version, which this one does not use",
             _ => "; more are of other versions, which this one does not use",
         };
         let line = format!(
-            "{}: {tables} tables and {cells} kept files{parts}{inputs}: {verdict}{others}\n",
-            one_line(&folder.to_string_lossy())
+            "{}: {} and {}{parts}{inputs}: {verdict}{others}\n",
+            one_line(&folder.to_string_lossy()),
+            plural(tables, "table"),
+            plural(cells, "kept file")
         );
         code = code.max(print(&line)?);
     }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use compflow_api::Sets;
 
+use super::matching::Matching;
+
 /// Red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Colour([u8; 3]);
@@ -53,6 +55,8 @@ impl Colour {
 pub(crate) struct Majorities {
     of_set: HashMap<Vec<u32>, Vec<u32>>,
     of_singleton: HashMap<u32, Vec<u32>>,
+    /// `None` if nothing is to be judged, or there is too much.
+    matching: Option<Matching>,
 }
 
 impl Majorities {
@@ -77,7 +81,10 @@ impl Majorities {
             .iter()
             .map(|(member, counts)| (*member, of_set.get(&[*member][..]).cloned().unwrap_or_else(|| most(counts))))
             .collect();
-        Self { of_set, of_singleton }
+        let has_unions = |sets: &Sets| sets.iter().any(|set| set.len() > 1);
+        let judged = has_unions(found) && has_unions(truth);
+        let matching = if judged { Matching::best(found, truth) } else { None };
+        Self { of_set, of_singleton, matching }
     }
 
     pub(crate) fn of_set(&self, set: &[u32]) -> &[u32] {
@@ -88,12 +95,11 @@ impl Majorities {
         self.of_singleton.get(&member).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether most examples of a union have the union of what its members stand for.
-    pub(crate) fn is_right(&self, set: &[u32]) -> bool {
-        let mut union: Vec<u32> = set.iter().flat_map(|member| self.of_singleton(*member)).copied().collect();
-        union.sort_unstable();
-        union.dedup();
-        self.of_set(set) == union
+    /// Whether most examples of a composition truly have the union of what its members are matched with; `None` if that cannot
+    /// be said. What members are mostly would not do: two with the same majority, or one with none, make no union.
+    pub(crate) fn is_right(&self, set: &[u32]) -> Option<bool> {
+        let matching = self.matching.as_ref()?;
+        Some(set.len() > 1 && matching.renamed(set).is_some_and(|union| self.of_set(set) == union))
     }
 }
 
@@ -124,7 +130,7 @@ mod tests {
         let found = Sets::from_iter([vec![1], vec![1], vec![0], vec![0, 1], vec![0, 1]]);
         let majorities = Majorities::new(&found, &truth);
         assert_eq!(of_singletons(&found, Some(&majorities)), [Colour::of(1), Colour::of(0)]);
-        assert!(majorities.is_right(&[0, 1]));
+        assert_eq!(majorities.is_right(&[0, 1]), Some(true));
         assert_eq!(majorities.of_set(&[0, 1]), [0, 1]);
     }
 
@@ -147,8 +153,53 @@ mod tests {
 
     #[test]
     fn a_wrong_union_is_not_right() {
-        let truth = Sets::from_iter([vec![0], vec![1], vec![2]]);
+        let truth = Sets::from_iter([vec![0], vec![1], vec![2], vec![0, 2]]);
+        let found = Sets::from_iter([vec![0], vec![1], vec![0, 1], vec![]]);
+        assert_eq!(Majorities::new(&found, &truth).is_right(&[0, 1]), Some(false));
+    }
+
+    /// The compositions of a clustering that are right if its examples truly have these sets.
+    fn right(found: &[&[u32]], truth: &[&[u32]]) -> Vec<Vec<u32>> {
+        let sets = |sets: &[&[u32]]| Sets::from_iter(sets.iter().map(|set| set.to_vec()));
+        let majorities = Majorities::new(&sets(found), &sets(truth));
+        let mut right: Vec<Vec<u32>> = found.iter().map(|set| set.to_vec()).collect();
+        right.retain(|set| majorities.is_right(set) == Some(true));
+        right.sort_unstable();
+        right.dedup();
+        right
+    }
+
+    #[test]
+    fn what_is_truly_no_union_is_no_right_composition() {
+        // Singletons 2 and 3 are mostly examples of nothing, and so is what they make: {} is no union of {} and {}.
+        let truth: &[&[u32]] = &[&[0], &[1], &[0, 1], &[], &[], &[], &[2], &[3]];
+        let found: &[&[u32]] = &[&[0], &[1], &[0, 1], &[2], &[3], &[2, 3], &[2, 3], &[2]];
+        assert_eq!(right(found, truth), [[0, 1]]);
+        // 1 and 2 are both mostly class 1, and so is what they make.
+        let truth: &[&[u32]] = &[&[0], &[1], &[1], &[1], &[1], &[0, 1]];
+        let found: &[&[u32]] = &[&[0], &[1], &[1], &[2], &[1, 2], &[0, 1]];
+        assert_eq!(right(found, truth), [[0, 1]]);
+        // 0 is class 0, 1 is nothing, and so their union would be class 0 alone.
+        let truth: &[&[u32]] = &[&[0], &[0], &[], &[], &[0], &[0], &[1], &[0, 1]];
+        let found: &[&[u32]] = &[&[0], &[0], &[1], &[1], &[0, 1], &[0, 1], &[1], &[0]];
+        assert!(right(found, truth).is_empty());
+    }
+
+    #[test]
+    fn a_singleton_that_also_took_what_belongs_to_nothing_makes_true_unions() {
+        let truth: &[&[u32]] = &[&[0], &[], &[], &[], &[1], &[2], &[0, 1], &[0, 2], &[1, 2]];
+        let found: &[&[u32]] = &[&[0], &[0], &[0], &[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2]];
+        assert_eq!(right(found, truth), [[0, 1], [0, 2], [1, 2]]);
+        // Where one has no examples of its own, it is known by its unions.
+        let truth: &[&[u32]] = &[&[1], &[2], &[0, 1], &[0, 2]];
+        let found: &[&[u32]] = &[&[1], &[2], &[1, 5], &[2, 5]];
+        assert_eq!(right(found, truth).len(), 2);
+    }
+
+    #[test]
+    fn without_true_unions_nothing_is_judged() {
+        let truth = Sets::singletons(&[0, 1, 2]);
         let found = Sets::from_iter([vec![0], vec![1], vec![0, 1]]);
-        assert!(!Majorities::new(&found, &truth).is_right(&[0, 1]));
+        assert_eq!(Majorities::new(&found, &truth).is_right(&[0, 1]), None);
     }
 }

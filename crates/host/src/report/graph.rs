@@ -54,7 +54,7 @@ impl Graph<'_> {
         let radius = |size: usize| 2.5 + 6.0 * (size as f64 / largest).sqrt();
         let own = |member: u32| sizes.get(&[member][..]).copied().unwrap_or(0);
         let colour = |member: u32| self.colours[member as usize].hex();
-        let right = |set: &[u32]| self.majorities.map(|majorities| majorities.is_right(set));
+        let right = |set: &[u32]| self.majorities.and_then(|majorities| majorities.is_right(set));
         let names = |set: &[u32]| set.iter().map(|member| name(*member)).collect::<Vec<_>>();
         Some(html! {
             svg.graph viewBox=(format!("0 0 {WIDTH} {}", number(height))) role="img" aria-label=(label) {

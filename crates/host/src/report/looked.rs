@@ -134,7 +134,8 @@ impl Method {
             |sets: &Sets| sets.iter().filter(|set| set.len() > 1).map(<[u32]>::to_vec).collect::<BTreeSet<_>>();
         let (found, truly) = (unions(&self.found.sets), unions(truth?));
         let majorities = self.majorities.as_ref().filter(|_| !truly.is_empty() && !found.is_empty())?;
-        let right = found.iter().filter(|set| majorities.is_right(set)).count();
+        let right: Vec<bool> = found.iter().map(|set| majorities.is_right(set)).collect::<Option<_>>()?;
+        let right = right.into_iter().filter(|right| *right).count();
         Some(format!("{right} of {} compositions right, {} are true", found.len(), truly.len()))
     }
 }

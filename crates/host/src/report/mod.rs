@@ -11,6 +11,7 @@ mod graph;
 mod look;
 mod looked;
 pub(crate) mod markdown;
+mod matching;
 mod media;
 mod names;
 pub(crate) mod page;

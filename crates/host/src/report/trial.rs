@@ -228,7 +228,10 @@ fn graphs(looked: &Looked<'_>) -> Markup {
     html! {
         p.note {
             "Left the singletons, right what they make; grey is the number of examples. "
-            @if judged { "✓ means that most examples of a composition truly are that union." }
+            @if judged {
+                "✓ means that most examples of a composition truly are that union, if singletons are matched one to one with "
+                "true ones."
+            }
         }
         div.figures {
             @if let Some(graph) = &true_graph { figure.truth { figcaption { b { "Truth" } } (graph) } }

@@ -192,6 +192,24 @@ fn completions_are_scripts() {
 }
 
 #[test]
+fn a_results_folder_in_the_place_of_a_pipeline_names_the_pipeline() {
+    let folder = Folder::new();
+    folder.write("small.toml", SMALL);
+    folder.run(&["run", "small.toml"], 0);
+    folder.run(&["run", "small.toml", "--out", "out"], 0);
+    let said = "is the results folder of small.toml, not a pipeline: give that";
+    for command in ["check", "run", "plan", "why", "status"] {
+        assert_eq!(folder.run(&[command, "results/small"], 2).1, format!("error: results/small {said}\n"));
+        let expected = format!("error: out {said}, and for its results `--out out`\n");
+        assert_eq!(folder.run(&[command, "out"], 2).1, expected);
+    }
+    // Whatever is called so.
+    folder.write("data/run.json", "{}");
+    let (_, stderr) = folder.run(&["run", "data"], 2);
+    assert!(stderr.contains("data is a folder, not a pipeline; `compflow init data` looks"), "{stderr}");
+}
+
+#[test]
 fn a_wrong_command_line_is_exit_code_two() {
     let folder = Folder::new();
     folder.run(&["fly"], 2);

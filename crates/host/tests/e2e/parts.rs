@@ -260,17 +260,50 @@ fn status_knows_of_a_run_in_one_piece_that_it_is_at_work_or_was_stopped() {
     let status = |code| folder.run(&["status", "pipeline.toml", "--out", "out"], code);
     let (_, stderr) = status(2);
     assert!(
-        stderr.contains("nor has a run in one piece ended; 3 cells of a run that was stopped or of other"),
+        stderr
+            .contains("nor has a run in one piece ended; the folder has 3 cells of a run that was stopped or of ")
+            && stderr.contains(": `compflow plan`, given the same, counts what is its own, and"),
         "{stderr}"
     );
     let lock = std::fs::File::open(folder.path("out/.lock")).unwrap();
     lock.lock().unwrap();
     let (stdout, _) = status(0);
-    let said = "a run without --part is at work; how far it is, only it can say\nin the folder: 3 cells of runs in one piece";
+    let said = "a run without --part is at work; how far it is, only it can say, and `compflow plan`, given the same, counts \
+                what it has kept\nin the folder: 3 cells of runs in one piece";
     assert!(stdout.starts_with(said), "{stdout}");
     let (stdout, _) = folder.run(&["status", "pipeline.toml", "--out", "out", "--json"], 0);
     let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&json["run_at_work"], &json["phases"]), (&serde_json::json!(true), &serde_json::json!([])));
+}
+
+#[test]
+fn status_of_a_run_in_one_piece_that_was_killed_says_what_counts_its_cells() {
+    let folder = Folder::new();
+    folder.add_faulty();
+    let slow = SMALL.replace("trials = 3", "trials = 12").replace("use = \"kmeans\"", "use = \"faulty\"");
+    folder.write("slow.toml", &slow.replace("k = 6, restarts = 3", "fault = \"none\", takes = 100"));
+    let run = ["--plugins", "faulty", "run", "slow.toml", "--out", "out", "--jobs", "1"];
+    let mut killed = folder.compflow(&run).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while std::fs::read_dir(folder.path("out/cells")).map_or(0, Iterator::count) < 2 {
+        assert!(started.elapsed() < Duration::from_secs(60), "no cell was kept");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let status = || folder.run(&["status", "slow.toml", "--out", "out"], 2).1;
+    let stderr = status();
+    assert!(
+        stderr.starts_with("error: a run of the pipeline `small` in one piece was stopped in out, which has ")
+            && stderr.ends_with(
+                "`compflow plan`, given the same, counts what is its own, and `compflow run` goes on\n"
+            ),
+        "{stderr}"
+    );
+    let (plan, _) = folder.run(&["--plugins", "faulty", "plan", "slow.toml", "--out", "out"], 0);
+    assert!(plan.contains("12 cells, ") && !plan.contains("12 to compute"), "{plan}");
+    std::fs::remove_dir_all(folder.path("out/cells")).unwrap();
+    assert!(status().contains("was stopped in out, and nothing is kept; `compflow run` begins again"));
 }
 
 #[test]

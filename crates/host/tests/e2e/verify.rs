@@ -371,7 +371,7 @@ fn what_went_along_is_verified_as_well() {
     folder.write("out/inputs/examples.parquet", "examples");
     folder.run(&["run", "p.toml", "--out", "out"], 0);
     let (stdout, _) = folder.run(&["verify", "out"], 0);
-    assert!(stdout.contains(", 1 files of examples: all as they were written"), "{stdout}");
+    assert!(stdout.contains(", 1 file of examples: all as they were written"), "{stdout}");
     for change in [Some("junk"), None] {
         match change {
             Some(text) => drop(folder.write("out/inputs/examples.parquet", text)),

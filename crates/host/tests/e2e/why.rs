@@ -36,6 +36,12 @@ fn all_results_are_listed_with_their_state() {
     let (table, _) = folder.run(&["runs"], 0);
     assert!(table.contains("results/one") && table.contains("results/deeper/two"), "{table}");
     assert_eq!(table.matches(" finished").count(), 2, "{table}");
+    // As a run has it that has begun, while it writes its first record.
+    folder.write("results/three/cells/README", "");
+    std::fs::create_dir(folder.path("results/three/.next-whp1vT")).unwrap();
+    std::fs::copy(folder.path("results/one/run.json"), folder.path("results/three/.next-whp1vT/run.json"))
+        .unwrap();
+    assert_eq!(folder.run(&["runs"], 0).0.matches(" finished").count(), 2);
 
     let record = folder.path("results/one/run.json");
     let text = std::fs::read_to_string(&record).unwrap();

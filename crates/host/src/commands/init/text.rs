@@ -45,6 +45,8 @@ struct Facts {
     auto: Option<(usize, usize)>,
     /// Names of labels that only some examples have.
     names: usize,
+    /// Whether no example has a label.
+    unlabelled: bool,
     /// Whether all data says where in a recording its examples are.
     segments: bool,
 }
@@ -94,6 +96,7 @@ impl Facts {
             sets: at_most(sets, 1),
             auto,
             names,
+            unlabelled: seeds.is_empty() && found.iter().all(|found| found.columns.truth.is_none()),
             segments: found.iter().all(|found| found.columns.segments.is_some()),
         }
     }
@@ -194,6 +197,9 @@ fn degree(facts: &Facts) -> String {
         ),
         (None, degree) if degree > 2 => {
             format!("The largest union that is looked for: no label that is known has more than {degree} members")
+        }
+        (None, _) if facts.unlabelled => {
+            "The largest union that is looked for; a guess, as there are no labels".to_owned()
         }
         (None, _) => "The largest union that is looked for; a guess, as not all examples have labels".to_owned(),
         (Some(_), 1) if facts.largest > 1 => format!(

@@ -100,7 +100,7 @@ function explore(root, { data: all, start }) {
     }
     panels.append(
       element("h3", {}, "Which singletons make which cluster"),
-      element("p", { class: "note" }, `Left the singletons, right what they make; grey is the number of examples.${chosen().some((found) => found.right) ? " ✓ means that most examples of a composition truly are that union." : ""}`),
+      element("p", { class: "note" }, `Left the singletons, right what they make; grey is the number of examples.${chosen().some((found) => found.right) ? " ✓ means that most examples of a composition truly are that union, if singletons are matched one to one with true ones." : ""}`),
       element("div", { class: "figures" }, everybody.map((found) => element("figure", { class: found === trial().truth && "truth" },
         element("figcaption", {}, element("b", {}, found.title), element("span", { class: "muted" }, found.verdict ?? "")), graph(found, view)))));
     if (trial().truth) {
