@@ -604,9 +604,10 @@ pub struct RawClustering {
     pub objective: f64,
     /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
     /// `degree` members and empty only with [`ASSIGNS_NONE`]; optional `memberships` `fixed_size_list<f32>`, one finite
-    /// number per singleton, those that no example is in included, and no more than there are examples; further columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own,
-    /// which are kept as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all
-    /// tables lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
+    /// number per singleton, those that no example is in included, and no more than there are examples; further
+    /// columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own, which are kept
+    /// as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all tables
+    /// lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
     pub assignments: RawTable,
     /// A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
     /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different; optional
