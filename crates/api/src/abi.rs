@@ -603,10 +603,11 @@ pub struct RawClustering {
     /// What the method minimised or maximised; NaN if it has no such number.
     pub objective: f64,
     /// A row per example, in order: `clusters` `list<u32>`, the set of singleton clusters it belongs to, of at most
-    /// `degree` members and empty only with [`ASSIGNS_NONE`]; optional `memberships` `fixed_size_list<f32>`, one per
-    /// singleton; further columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own,
-    /// which are kept as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all
-    /// tables lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
+    /// `degree` members and empty only with [`ASSIGNS_NONE`]; optional `memberships` `fixed_size_list<f32>`, one finite
+    /// number per singleton, those that no example is in included, and no more than there are examples; further
+    /// columns, kept under their names: `list<u32>` of ascending members (numbers of the method's own, which are kept
+    /// as they are while clusters are renumbered), `f64` (NaN counts as null), `i64`, `bool`, `utf8`. In all tables
+    /// lists may be Arrow's `+l` or `+L`, texts `u` or `U`.
     pub assignments: RawTable,
     /// A row per cluster, at least those that occur in `assignments` and are not empty: `clusters` `list<u32>`; optional
     /// `exemplars` `list<u32>`, rows of `embeddings`, one per member in the same order and all different; optional
@@ -614,7 +615,8 @@ pub struct RawClustering {
     pub clusters: RawTable,
     /// A row per iteration: `objective` `f64`. May be left released.
     pub trace: RawTable,
-    /// Named numbers about the result: `name` `utf8`, `value` `f64`. May be left released.
+    /// Named numbers about the result: `name` `utf8`, `value` `f64`. May be left released. No name occurs twice or has control
+    /// characters, here and in `resolved`.
     pub scalars: RawTable,
     /// Parameters that the method settled by itself, such as a threshold found: `name` `utf8`, the parameter's path, and
     /// `value` `utf8`, JSON. May be left released.

@@ -266,7 +266,8 @@ pub struct Clustering {
     pub exemplars: Vec<Vec<u32>>,
     /// For every cluster a point of the space, row-major; empty if the method has none.
     pub centroids: Vec<f32>,
-    /// For every example one membership per singleton, numbered from 0, row-major; empty if the method is not soft.
+    /// For every example one finite membership per singleton, numbered from 0, row-major; empty if the method is not soft.
+    /// Singletons that no example is in count, and there are no more than examples.
     pub memberships: Vec<f32>,
     /// Further columns, kept beside the assignments under their names; not of vectors.
     pub extra: Table,
@@ -466,10 +467,18 @@ impl Clustering {
         })?;
         let width = self.memberships.len().checked_div(rows).unwrap_or(0);
         let numbered = self.clusters.values().iter().chain(&self.singletons.numbers);
-        let members = numbered.max().map_or(0, |most| *most as usize + 1);
+        let members = numbered.chain(self.densities.sets.values()).max().map_or(0, |most| *most as usize + 1);
         require(self.memberships.is_empty() || members <= width, &|| {
             format!("{width} memberships per example are too few for clusters numbered up to {}", members - 1)
         })?;
+        // Which singletons are empty nobody says, but no method can tell more apart than there are examples.
+        require(width <= rows.max(members), &|| {
+            format!("{width} memberships per example are for more singletons than there are examples, {rows}")
+        })?;
+        if let Some(at) = self.memberships.iter().position(|value| !value.is_finite()) {
+            let (row, value) = (at / width, self.memberships[at]);
+            return Err(Error::new(format!("example {row} has the membership {value}")));
+        }
         let Singletons { numbers, vectors } = &self.singletons;
         require(vectors.len() == numbers.len() * dim && vectors.iter().all(|value| value.is_finite()), &|| {
             format!("{} numbers are not {} finite singletons of length {dim}", vectors.len(), numbers.len())
@@ -477,6 +486,8 @@ impl Clustering {
         let distinct: HashSet<&u32> = numbers.iter().collect();
         require(distinct.len() == numbers.len(), &|| "a singleton's vector is given twice".to_owned())?;
         self.densities.check(&self.clusters, dim, degree)?;
+        require_names("scalars", self.scalars.iter().map(|(name, _)| name.as_str()))?;
+        require_names("resolved parameters", self.resolved.iter().map(|(name, _)| name.as_str()))?;
         for (name, value) in &self.resolved {
             let json = serde_json::from_str::<serde_json::Value>(value);
             require(json.is_ok(), &|| format!("the resolved parameter `{name}` is not JSON: {value}"))?;
@@ -497,6 +508,20 @@ impl Clustering {
         }
         Ok(())
     }
+}
+
+/// Refuses names of which only one could be kept, and those that nobody could read.
+fn require_names<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut known = HashSet::new();
+    for name in names {
+        if name.contains(char::is_control) {
+            return Err(Error::new(format!("the name {name:?} among the {what} has control characters")));
+        }
+        if !known.insert(name) {
+            return Err(Error::new(format!("two {what} are called `{name}`")));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -574,6 +599,37 @@ mod tests {
         assert_eq!(
             refused(&|c| c.densities = Densities { centres: vec![0.0, f32::NAN], ..densities(two(), vec![0, 0]) }),
             "a density is not finite"
+        );
+        likely.densities = Densities::default();
+        likely.memberships = vec![0.5; 9];
+        assert!(likely.check(&task).is_ok(), "one singleton is empty");
+        assert_eq!(
+            refused(&|c| c.memberships = vec![0.0; 12]),
+            "4 memberships per example are for more singletons than there are examples, 3"
+        );
+        assert_eq!(
+            refused(&|c| {
+                c.memberships = vec![0.0; 6];
+                c.densities = densities(Sets::singletons(&[0, 1, 2]), vec![0; 3]);
+            }),
+            "2 memberships per example are too few for clusters numbered up to 2"
+        );
+        for value in [f32::NAN, f32::INFINITY] {
+            assert_eq!(
+                refused(&|c| c.memberships = vec![1.0, 0.0, 0.0, value, 1.0, 0.0]),
+                format!("example 1 has the membership {value}")
+            );
+        }
+        let scalar = || ("bic".to_owned(), 1.0);
+        assert_eq!(refused(&|c| c.scalars = vec![scalar(), scalar()]), "two scalars are called `bic`");
+        let resolved = |name: &str| (name.to_owned(), "1".to_owned());
+        assert_eq!(
+            refused(&|c| c.resolved = vec![resolved("k"), resolved("tol"), resolved("k")]),
+            "two resolved parameters are called `k`"
+        );
+        assert_eq!(
+            refused(&|c| c.resolved = vec![resolved("k\n")]),
+            "the name \"k\\n\" among the resolved parameters has control characters"
         );
         let column = || ("margin".to_owned(), Column::Floats(vec![0.0; 3]));
         assert_eq!(refused(&|c| c.extra = vec![column(), column()]), "two further columns are called `margin`");

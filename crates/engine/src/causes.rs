@@ -92,7 +92,8 @@ name in `use`, and [tune] both `data` and `metric`. `compflow init FILE` writes 
 "#
 UsedTwice "C005" "a name that is used twice" r#"
 The tables of a run join by the names of data and clusterers, so two must not share one. The same goes for two evaluators
-that report the same metric.
+that report the same metric, and for the points of a grid, which are called by the clusterer's name and what is chosen: with
+`k = { grid = [5, 9] }` the clusterer `KM` becomes `KM k=5` and `KM k=9`.
 
     [[clusterer]]
     name = "k=5"

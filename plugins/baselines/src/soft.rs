@@ -165,7 +165,7 @@ mod tests {
     fn empty_clusters_are_left_out_and_collapse_is_said() {
         let host = Watcher::new(usize::MAX);
         let services = Services { host: &host, ..Services::none() };
-        let task = Task::new(Embeddings::new(&[1.0, 2.0], 1));
+        let task = Task::new(Embeddings::new(&[1.0, 2.0, 2.0], 1));
         let with = |memberships: &[f32]| {
             let (centres, why) = ([1.0, 7.0, 2.0], || "why".to_owned());
             let found =
@@ -173,10 +173,10 @@ mod tests {
             found.check(&task).unwrap();
             found
         };
-        let found = with(&[0.9, 0.0, 0.1, 0.1, 0.0, 0.9]);
+        let found = with(&[0.9, 0.0, 0.1, 0.1, 0.0, 0.9, 0.1, 0.0, 0.9]);
         assert_eq!((found.clusters, found.centroids), (Sets::singletons(&[0, 2]), vec![1.0, 2.0]));
         assert_eq!(found.singletons, Singletons { numbers: vec![0, 2], vectors: vec![1.0, 2.0] });
-        with(&[0.9, 0.0, 0.1, 0.9, 0.0, 0.1]);
+        with(&[0.9, 0.0, 0.1, 0.9, 0.0, 0.1, 0.9, 0.0, 0.1]);
         let expected =
             ["1 of 3 clusters are empty and left out", "all examples are in the same of 3 clusters: why"];
         assert_eq!(host.warnings(), expected);

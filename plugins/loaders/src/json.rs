@@ -5,11 +5,13 @@ use std::path::Path;
 
 use arrow_array::RecordBatchIterator;
 use arrow_json::ReaderBuilder;
-use arrow_json::reader::{infer_json_schema, infer_json_schema_from_iterator};
+use arrow_json::reader::infer_json_schema_from_iterator;
 use arrow_schema::{ArrowError, Schema};
 use compflow_api::{Batches, Component, Description, Error, Flags, LoadRequest, Loader, Result, Services, Stream};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::select::{Selection, Where, check_where};
 use crate::source::{decode, decoded, most_at_once, path, rows_of_batch};
@@ -108,7 +110,7 @@ struct Found {
 fn look(path: &Path, services: &Services<'_>) -> Result<Found> {
     let Begun { text, is_list, line } = begun(path)?;
     let mut text = Measured::new(text, line, is_list, most_at_once(services.memory) / VALUE, services);
-    let found = decode(|| if is_list { look_into_list(&mut text) } else { infer_json_schema(&mut text, None) });
+    let found = decode(|| if is_list { look_into_list(&mut text) } else { look_into_lines(&mut text) });
     services.check_cancelled()?;
     let (schema, rows) = found.map_err(|text| {
         let cut = text
@@ -125,10 +127,60 @@ fn look(path: &Path, services: &Services<'_>) -> Result<Found> {
 }
 
 fn look_into_list(text: impl BufRead) -> Result<(Schema, usize), ArrowError> {
-    let rows: Vec<serde_json::Value> =
+    let rows: Vec<Row> =
         serde_json::from_reader(BufReader::new(text)).map_err(|error| ArrowError::JsonError(error.to_string()))?;
-    let schema = infer_json_schema_from_iterator(rows.iter().map(Ok::<_, ArrowError>))?;
+    let schema = infer_json_schema_from_iterator(rows.iter().map(|row| Ok::<_, ArrowError>(&row.0)))?;
     Ok((schema, rows.len()))
+}
+
+fn look_into_lines(mut text: impl BufRead) -> Result<(Schema, usize), ArrowError> {
+    let (mut line, mut rows) = (String::new(), 0);
+    let values = std::iter::from_fn(|| {
+        loop {
+            line.clear();
+            match text.read_line(&mut line) {
+                Ok(0) => return None,
+                Ok(_) if line.trim().is_empty() => {}
+                Ok(_) => {
+                    rows += 1;
+                    let row = serde_json::from_str::<Row>(line.trim());
+                    let about = |error| ArrowError::JsonError(format!("object {rows}: {error}"));
+                    return Some(row.map(|row| row.0).map_err(about));
+                }
+                Err(error) => return Some(Err(ArrowError::JsonError(error.to_string()))),
+            }
+        }
+    });
+    let schema = infer_json_schema_from_iterator(values)?;
+    Ok((schema, rows))
+}
+
+/// An object in which no key is twice: of two values, only one would be read.
+struct Row(Value);
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Row;
+
+            fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                text.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Row, A::Error> {
+                let mut row = Map::new();
+                while let Some(key) = entries.next_key::<String>()? {
+                    if row.contains_key(&key) {
+                        return Err(A::Error::custom(format!("the key `{key}` is there twice")));
+                    }
+                    row.insert(key, entries.next_value()?);
+                }
+                Ok(Row(Value::Object(row)))
+            }
+        }
+        from.deserialize_map(Entries)
+    }
 }
 
 #[cfg(test)]
@@ -178,6 +230,21 @@ mod tests {
             let refused = load_with::<Json>("{}", &request, &services).unwrap_err().to_string();
             assert!(refused.contains(&format!("{what} takes more than 32768 bytes")), "{refused}");
             assert!(load::<Json>("{}", &request, 1).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_key_that_an_object_has_twice_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let request = LoadRequest { path: Some(&path), columns: &[("embedding", "e")] };
+        let twice = r#"{"e": [1], "e": [2]}"#;
+        for (text, place) in
+            [(format!("{{\"e\": [0]}}\n\n{twice}\n"), "object 2: "), (format!("[{{\"e\": [0]}},\n{twice}]"), "")]
+        {
+            std::fs::write(&path, &text).unwrap();
+            let refused = refusal::<Json>("{}", &request);
+            assert!(refused.contains(&format!("{place}the key `e` is there twice")), "{refused}");
         }
     }
 

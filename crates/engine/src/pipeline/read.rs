@@ -1,5 +1,6 @@
 //! From a document to a typed pipeline.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use compflow_api::{Distance, Normalize, Space};
@@ -25,8 +26,8 @@ pub(crate) fn read(document: &Document, default_name: &str, problems: &mut Vec<P
     reader.known_keys(root, "a pipeline", KEYS);
     let pipeline = Contents {
         name: reader.text(root, "name").map_or_else(|| default_name.to_owned(), |(name, _)| name),
-        seed: reader.whole(root, "seed", 0, 0),
-        degree: reader.whole(root, "degree", 2, 1).min(u64::from(u32::MAX)) as usize,
+        seed: reader.whole(root, "seed", 0, 0..=i64::MAX),
+        degree: reader.whole(root, "degree", 2, 1..=u32::MAX.into()) as usize,
         space: reader.space(root),
         memberships: reader.flag(root, "memberships").unwrap_or(false),
         isolate: reader.flag(root, "isolate"),
@@ -155,12 +156,16 @@ impl Reader<'_> {
         }
     }
 
-    fn whole(&mut self, table: &Table, key: &str, default: u64, min: u64) -> u64 {
+    fn whole(&mut self, table: &Table, key: &str, default: u64, within: RangeInclusive<i64>) -> u64 {
         let Some(node) = table.get(key) else { return default };
         match node.value {
-            Value::Integer(number) if number >= min as i64 => number as u64,
+            Value::Integer(number) if within.contains(&number) => number as u64,
             Value::Integer(number) => {
-                let text = format!("`{key}` must be at least {min}, found {number}");
+                let bound = match number < *within.start() {
+                    true => format!("at least {}", within.start()),
+                    false => format!("at most {}", within.end()),
+                };
+                let text = format!("`{key}` must be {bound}, found {number}");
                 self.problems.push(Problem::new(Cause::WrongValue, &node.origin, text));
                 default
             }

@@ -1,6 +1,6 @@
 //! Everything about a pipeline that can be checked without reading its data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use compflow_api::{ForeignComposer, Level, Metric};
 
@@ -11,7 +11,7 @@ use crate::causes::Cause;
 use crate::data::source::DataSource;
 use crate::error::{Error, Result};
 use crate::pipeline::pins::{PREFIX, is_pin};
-use crate::pipeline::{Pin, Pipeline};
+use crate::pipeline::{Contents, Pin, Pipeline};
 use crate::plugin::factory::Factory;
 use crate::plugin::{LibraryFile, Registry, State, trust};
 use crate::problem::Problem;
@@ -73,6 +73,7 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     if factory.cancel.requested() {
         return Err(Error::Interrupted);
     }
+    problems_of_labels(contents, &clusterers, checker.problems);
     let evaluators = checker.evaluators(&contents.evaluators);
     let metrics: Vec<Metric> = evaluators.iter().flat_map(|evaluator| evaluator.metrics.clone()).collect();
     let all_made = evaluators.len() == contents.evaluators.len();
@@ -88,6 +89,27 @@ pub(super) fn check(pipeline: &Pipeline, factory: &Factory) -> Result<Checked> {
     match factory.cancel.requested() && !problems.is_empty() {
         true => Err(Error::Interrupted),
         false => Ok(Checked { composer, clusterers, evaluators, metrics, metric, sources, problems }),
+    }
+}
+
+/// Notes clusterers of which a method is called like one before it: a point of a grid may have the name of another clusterer. One
+/// with grids goes by its own name as well, where it is tuned.
+fn problems_of_labels(contents: &Contents, clusterers: &[PlannedClusterer], problems: &mut Vec<Problem>) {
+    let mut first = HashMap::new();
+    for (at, planned) in clusterers.iter().enumerate() {
+        let labels = planned.variants.iter().map(|variant| variant.label.as_str());
+        let own = Some(planned.name.as_str()).filter(|_| planned.variants.len() != 1);
+        // Two of one name have been found as the pipeline was read.
+        let again = labels.chain(own).find(|label| {
+            let before = *first.entry(*label).or_insert(at);
+            before != at && clusterers[before].name != planned.name
+        });
+        if let Some(label) = again {
+            let text = format!("a second method is called `{label}`");
+            let help = "tables join by this name, to which a grid adds what is chosen: name it otherwise";
+            let origin = &contents.clusterers[at].component.origin;
+            problems.push(Problem::new(Cause::UsedTwice, origin, text).help(help));
+        }
     }
 }
 

@@ -81,7 +81,9 @@ pub(crate) fn canonical(mut clustering: Clustering, named: usize) -> Clustering 
     if width > 0 {
         order.extend((0..width as u32).filter(|member| !seen.contains(member)));
         let rows = clustering.memberships.chunks_exact(width);
-        clustering.memberships = rows.flat_map(|row| order.iter().map(|member| row[*member as usize])).collect();
+        // Nothing belongs to a name that the method has no singleton for.
+        let of = |row: &[f32], member: u32| row.get(member as usize).copied().unwrap_or(0.0);
+        clustering.memberships = rows.flat_map(|row| order.iter().map(move |member| of(row, *member))).collect();
     }
     clustering
 }
@@ -139,5 +141,12 @@ mod tests {
         let mut clustering = Clustering::from_labels(&[1, 0]);
         clustering.memberships = vec![0.1, 0.9, 0.8, 0.2];
         assert_eq!(canonical(clustering, 0).memberships, [0.9, 0.1, 0.2, 0.8]);
+    }
+
+    #[test]
+    fn nothing_belongs_to_names_that_the_method_knows_nothing_of() {
+        let mut clustering = Clustering::from_labels(&[1, 0]);
+        clustering.memberships = vec![0.1, 0.9, 0.8, 0.2];
+        assert_eq!(canonical(clustering, 3).memberships, [0.1, 0.9, 0.0, 0.8, 0.2, 0.0]);
     }
 }

@@ -71,15 +71,20 @@ pub(crate) fn asked(plugins: &[PathBuf]) -> Vec<(&'static str, PathBuf)> {
 /// executable, the executable's own folder. Never the current folder.
 ///
 /// # Errors
-/// If a folder that was asked for does not exist.
+/// If a folder that was asked for does not exist, or somebody else could have made a link that leads to it.
 pub(crate) fn search_path(plugins: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut folders = Vec::new();
-    for (option, folder) in asked(plugins) {
-        let folder = folder
+    for (option, asked) in asked(plugins) {
+        let folder = asked
             .canonicalize()
             .ok()
             .filter(|folder| folder.is_dir())
-            .ok_or_else(|| Failure::request(format!("{option}: there is no folder {}", folder.display())))?;
+            .ok_or_else(|| Failure::request(format!("{option}: there is no folder {}", asked.display())))?;
+        // What is wrong with the folder itself is said of every library in it; of the links to it nobody would hear.
+        let by_links = trust::refusal(&asked).filter(|_| trust::refusal(&folder).is_none());
+        if let Some(reason) = by_links {
+            return Err(Failure::request(format!("{option}: {} is not searched: {reason}", asked.display())));
+        }
         folders.push(folder);
     }
     for own in own_folders() {

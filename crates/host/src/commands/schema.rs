@@ -55,7 +55,7 @@ fn of_pipeline(offered: &[Offered]) -> Value {
         "properties": {
             "name": text("Names the results folder; the file's name if left out."),
             "seed": { "type": "integer", "minimum": 0, "default": 0, "description": "The source of all randomness." },
-            "degree": { "type": "integer", "minimum": 1, "default": 2, "description": "The largest composition considered." },
+            "degree": { "type": "integer", "minimum": 1, "maximum": u32::MAX, "default": 2, "description": "The largest composition considered." },
             "space": table("Where distances are taken.", &[], json!({
                 "normalize": { "enum": ["none", "l2"], "default": "none", "description": "What is done to vectors first." },
                 "distance": { "enum": ["sqeuclidean", "euclidean"], "default": "sqeuclidean", "description": "The distance." },

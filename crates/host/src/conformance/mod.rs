@@ -80,7 +80,7 @@ pub(crate) fn test_plugin(plugins: &[PathBuf], args: &TestPluginArgs) -> Result<
     };
     tally.add(&about, "is named like a plugin", &named)?;
     let refused = |reason: String| Err(format!("is not loaded: {reason}"));
-    let library = match trust::refusal(&file).map_or_else(|| look_into(&file), refused) {
+    let library = match trust::refusal(&args.library).map_or_else(|| look_into(&file), refused) {
         Ok(library) => library,
         Err(reason) => {
             tally.add(&about, "handshake", &Verdict::Fail(reason))?;

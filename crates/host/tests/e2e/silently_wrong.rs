@@ -203,6 +203,21 @@ fn two_further_columns_of_one_name_are_an_impossible_result() {
 }
 
 #[test]
+fn memberships_and_names_that_cannot_be_are_an_impossible_result() {
+    for (mode, reason) in [
+        ("crowd", "46 memberships per example are for more singletons than there are examples, 45"),
+        ("vague", "example 44 has the membership NaN"),
+        ("same_scalars", "two scalars are called `gap`"),
+        ("same_resolved", "two resolved parameters are called `gap`"),
+        ("unreadable", "the name \"gap\\n\" among the resolved parameters has control characters"),
+    ] {
+        let folder = with_clusterer(mode);
+        run(&folder, &[], 1);
+        only_bad_failed(&folder, &format!("an impossible result: {reason}"));
+    }
+}
+
+#[test]
 fn more_memory_than_the_budget_is_refused_before_it_is_taken() {
     let folder = with_clusterer("hungry");
     run(&folder, &["--memory", "1GB"], 1);

@@ -57,6 +57,40 @@ fn what_anyone_may_write_to_is_not_loaded() {
     assert!(stdout.contains(&refused(&folder.path("plugins"))), "{stdout}");
 }
 
+/// Where the link leads is judged later; who could have made it lead there shows only from the path as it was given.
+#[test]
+#[cfg(unix)]
+fn a_folder_is_not_searched_by_a_link_that_somebody_else_could_have_made() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+    let folder = Folder::new();
+    let (own, links) = (folder.path("own"), folder.path("links"));
+    let copy = own.join(library_name("copy"));
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::create_dir_all(&links).unwrap();
+    std::fs::copy(libraries().join(library_name("metrics")), &copy).unwrap();
+    symlink(&own, links.join("there")).unwrap();
+    let with = |mode, code| {
+        std::fs::set_permissions(&links, std::fs::Permissions::from_mode(mode)).unwrap();
+        folder.run(&["--plugins", "links/there", "plugins"], code)
+    };
+    for mode in [0o755, 0o1777] {
+        assert!(with(mode, 0).0.contains("compflow_copy"), "{mode:o}");
+    }
+    let (_, stderr) = with(0o777, 2);
+    let real = links.canonicalize().unwrap();
+    let refused = format!("anyone may write to {0}; chmod o-w {0}", real.display());
+    assert_eq!(stderr, format!("error: --plugins: links/there is not searched: {refused}\n"));
+    let by_link = format!("links/there/{}", library_name("copy"));
+    let (stdout, _) = folder.run(&["test-plugin", &by_link], 1);
+    assert!(stdout.contains(&format!("handshake: is not loaded: {refused}")), "{stdout}");
+    // Only root can give a link away.
+    if own.metadata().unwrap().uid() == 0 {
+        lchown(links.join("there"), Some(12_345), None).unwrap();
+        let (_, stderr) = with(0o1777, 2);
+        assert!(stderr.contains("links/there belongs to 12345, who is neither you nor root"), "{stderr}");
+    }
+}
+
 /// Somebody who may write beside a shared folder of programs puts libraries where an installed compflow would have its own.
 #[test]
 #[cfg(unix)]

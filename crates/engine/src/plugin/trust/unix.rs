@@ -54,8 +54,9 @@ impl Trusted {
             at.push(name);
             // What is not there is said by whoever opens it.
             let found = at.symlink_metadata().ok()?;
-            // In a folder like /tmp others cannot touch an entry, but put something beside it that a library asks for.
-            let leads_on = found.is_dir() || !rest.is_empty();
+            // In a folder like /tmp others cannot touch an entry, but put something beside it that a library asks for. A link to
+            // a folder leads on as the folder does.
+            let leads_on = at.is_dir() || !rest.is_empty();
             if let Some(reason) = self.changeable(&folder, &folder.symlink_metadata().ok()?, leads_on) {
                 return Some(reason);
             }
@@ -277,6 +278,19 @@ mod tests {
         assert_eq!(place.said("links/lib.so"), "anyone may write to open; chmod o-w open");
         symlink("round.so", place.path("links/round.so")).unwrap();
         assert_eq!(place.said("links/round.so"), "links/round.so leads through too many links");
+    }
+
+    #[test]
+    fn a_link_to_a_folder_may_lie_in_one_like_tmp_and_not_where_anyone_may_replace_it() {
+        let place = Place::new();
+        create_dir_all(place.path("links")).unwrap();
+        symlink("../a/b", place.path("links/b")).unwrap();
+        symlink("../a/b/lib.so", place.path("links/lib.so")).unwrap();
+        place.chmod("links", 0o1777);
+        assert_eq!(place.said("links/b"), "");
+        assert_eq!(place.said("links/lib.so"), "anyone may write to links; chmod o-w links");
+        place.chmod("links", 0o777);
+        assert_eq!(place.said("links/b"), "anyone may write to links; chmod o-w links");
     }
 
     #[test]

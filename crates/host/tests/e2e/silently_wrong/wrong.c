@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -223,6 +224,7 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
   uint32_t wide[] = {0, 1, 2}, *zeros = calloc(n, sizeof *zeros);
   uint64_t *begins = calloc(n + 1, sizeof *begins), ends[] = {0, 1};
   double *numbers = calloc(n, sizeof *numbers);
+  float *shares = calloc(n * (n + 1), sizeof *shares);
   for (uint64_t at = 0; at <= n; at++) begins[at] = is(instance, "none") ? at / 2 : at; /* every other one to nothing */
   CompflowClustering found;
   compflow_clustering_begin(&found);
@@ -241,10 +243,28 @@ static int32_t cluster(void *instance, const CompflowTask *task, const CompflowH
     if (!problem) problem = compflow_table_doubles(&found.assignments, "margin", numbers);
     if (!problem) problem = compflow_table_doubles(&found.assignments, "margin", numbers);
   }
+  if (!problem && is(instance, "crowd")) problem = compflow_table_vectors(&found.assignments, "memberships", n + 1, shares);
+  if (!problem && is(instance, "vague")) {
+    shares[n - 1] = NAN;
+    problem = compflow_table_vectors(&found.assignments, "memberships", 1, shares);
+  }
+  CompflowStr twice[] = {compflow_str("gap"), compflow_str("gap")}, one[] = {compflow_str("1"), compflow_str("1")};
+  if (!problem && is(instance, "same_scalars")) {
+    problem = compflow_table_begin(&found.scalars, 2, 2);
+    if (!problem) problem = compflow_table_texts(&found.scalars, "name", twice);
+    if (!problem) problem = compflow_table_doubles(&found.scalars, "value", numbers);
+  }
+  int is_unreadable = is(instance, "unreadable");
+  if (is_unreadable) twice[0] = compflow_str("gap\n");
+  if (!problem && (is_unreadable || is(instance, "same_resolved"))) {
+    problem = compflow_table_begin(&found.resolved, 2, 2);
+    if (!problem) problem = compflow_table_texts(&found.resolved, "name", twice);
+    if (!problem) problem = compflow_table_texts(&found.resolved, "value", one);
+  }
   int32_t status = problem ? compflow_fail_table(host, problem) : COMPFLOW_STATUS_OK;
   if (!status) compflow_clustering_give(out, &found);
   compflow_clustering_release(&found);
-  free(zeros), free(begins), free(numbers);
+  free(zeros), free(begins), free(numbers), free(shares);
   return status;
 }
 
