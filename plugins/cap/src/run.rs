@@ -134,9 +134,6 @@ impl Setting {
             let whom = if candidates < n { "candidates" } else { "examples" };
             return Err(Error::parameter("preference.k", format!("= {k} is more than the {candidates} {whom}")));
         }
-        if let Some(text) = self.rule.too_high() {
-            services.log(Level::Warn, text);
-        }
         let degree = task.degree.min(candidates);
         let kept = Size { rows: n, candidates, dim, degree }.plan(services)?;
         let work = count_sets(candidates, degree).saturating_mul(n as u64);
@@ -500,6 +497,8 @@ impl Setting {
             if found != k {
                 warn(format!("cap found no preference that gives {}, and has {found}", plural(k, "singleton")));
             }
+        } else if let Some(text) = self.rule.too_high() {
+            warn(text);
         } else if n > 1 && found == n {
             warn("every example is an exemplar of its own; lower `preference`".to_owned());
         } else if candidates > 1 && found == 1 {

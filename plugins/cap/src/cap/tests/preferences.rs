@@ -177,7 +177,13 @@ fn a_preference_too_high_or_too_low_is_warned_of() {
         let found = cluster(&task, at(preference), &Services { host: &host, ..Services::none() }).unwrap();
         (found.clusters.len(), host.warnings())
     };
-    assert_eq!(with(1.0), (30, vec!["every example is an exemplar of its own; lower `preference`".to_owned()]));
+    assert_eq!(with(0.0), (30, vec!["every example is an exemplar of its own; lower `preference`".to_owned()]));
+    let (clusters, warnings) = with(5.0);
+    assert!(clusters == 30 && warnings.len() == 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("above 0 every example is an exemplar; `preference = { k = 5 }`"),
+        "{warnings:?}"
+    );
     for huge in [-1e4, -1e9] {
         // The one that is nearest to all others.
         let row = |at: usize| &values[2 * at..][..2];
