@@ -1,7 +1,7 @@
 //! Which columns and rows of a table are wanted: the request's columns under their new names, and the rows that the
 //! parameter `where` admits. Used by the loaders whose files have named columns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,9 +72,14 @@ impl Selection {
     /// A problem per column that is missing or cannot have the value asked for.
     pub(crate) fn new(source: &Schema, request: &LoadRequest<'_>, wanted: &Where, path: &Path) -> Result<Self> {
         let (mut fields, mut columns, mut conditions, mut problems) = (vec![], vec![], vec![], vec![]);
+        // A request may be for tens of thousands of columns, so nobody looks through all of them for each.
+        let mut known: HashMap<&str, Vec<usize>> = HashMap::new();
+        let names = source.fields().iter().map(|field| field.name().as_str()).enumerate();
+        names.for_each(|(index, name)| known.entry(name).or_default().push(index));
+        let find = |column: &str| known.get(column)?.first().map(|&index| (index, source.field(index)));
         let named = request.columns.iter().map(|(_, column)| *column).chain(wanted.keys().map(String::as_str));
         for column in named.collect::<BTreeSet<&str>>() {
-            let count = source.fields().iter().filter(|field| field.name() == column).count();
+            let count = known.get(column).map_or(0, Vec::len);
             if count > 1 {
                 let text = format!(
                     "{} has {count} columns that are called `{column}`: give each a name of its own",
@@ -84,16 +89,16 @@ impl Selection {
             }
         }
         for (name, column) in request.columns {
-            match source.fields().find(column) {
+            match find(column) {
                 None => problems.push(no_column(name, column, source, path)),
                 Some((index, field)) => {
-                    fields.push(field.as_ref().clone().with_name(*name));
+                    fields.push(field.clone().with_name(*name));
                     columns.push(index);
                 }
             }
         }
         for (column, value) in wanted {
-            match source.fields().find(column) {
+            match find(column) {
                 None => {
                     let mut missing = no_column(&format!("where.{column}"), column, source, path);
                     // Not one of the request's: the user wrote it among the parameters.

@@ -4,6 +4,7 @@
 //! dimension; a set is a list, a text with separators, or a column of 0 and 1 for every label. What a loader returns is made
 //! lists here, so that every loader can read all of them.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::builder::{Float32Builder, ListBuilder, StringBuilder};
@@ -33,7 +34,7 @@ pub(crate) struct Request {
     /// column are not here.
     indicators: Vec<(String, Vec<String>)>,
     /// Those of both that nobody asked for under their own names.
-    dropped: Vec<String>,
+    dropped: BTreeSet<String>,
     /// What stands between the labels of one text.
     split: Option<String>,
     /// Whether what has no text is the empty set, and not unknown.
@@ -64,11 +65,12 @@ impl Request {
                 }
             }
         }
+        let mut known = request.names();
         for column in parts(&request.dimensions, &request.indicators) {
             let name = format!("{FURTHER}{column}");
-            if request.asked.iter().all(|(asked, _)| *asked != name) {
+            if known.insert(name.clone()) {
                 request.asked.push((name.clone(), column.clone()));
-                request.dropped.push(name);
+                request.dropped.insert(name);
             }
         }
         Ok(request)
@@ -81,12 +83,18 @@ impl Request {
 
     /// Asks for further columns, unless that has been done.
     pub(crate) fn also(&mut self, columns: impl IntoIterator<Item = (String, String)>) {
+        let mut known = self.names();
         for (name, column) in columns {
-            self.dropped.retain(|dropped| *dropped != name);
-            if self.asked.iter().all(|(asked, _)| *asked != name) {
+            self.dropped.remove(&name);
+            if known.insert(name.clone()) {
                 self.asked.push((name, column));
             }
         }
+    }
+
+    /// What is asked for. There may be tens of thousands, so that nobody looks through all for each.
+    fn names(&self) -> HashSet<String> {
+        self.asked.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Only those of this name: `embedding`, `truth`, `trial`.
@@ -98,11 +106,10 @@ impl Request {
         let mut indicators = self.indicators.clone();
         indicators.retain(|(name, _)| wanted.contains(&name.as_str()));
         let parts = || parts(&dimensions, &indicators);
-        let asked = self.asked.iter().filter(|(name, _)| {
-            wanted.contains(&name.as_str()) || parts().any(|column| name.strip_prefix(FURTHER) == Some(column))
-        });
+        let dropped: BTreeSet<String> = parts().map(|column| format!("{FURTHER}{column}")).collect();
+        let asked =
+            self.asked.iter().filter(|(name, _)| wanted.contains(&name.as_str()) || dropped.contains(name));
         let asked: Vec<(String, String)> = asked.cloned().collect();
-        let dropped = parts().map(|column| format!("{FURTHER}{column}")).collect();
         Self { asked, dimensions, indicators, dropped, split: self.split.clone(), empty: self.empty }
     }
 
@@ -149,18 +156,19 @@ impl Request {
         let made = |name: &str, array: ArrayRef| -> (FieldRef, ArrayRef) {
             (Arc::new(Field::new(name, array.data_type().clone(), true)), array)
         };
+        let there = by_name(&batch);
         if !self.dimensions.is_empty() {
-            columns.push(made("embedding", self.embedding(&batch, first_row)?));
+            columns.push(made("embedding", self.embedding(&there, batch.num_rows(), first_row)?));
         }
         for (name, labels) in &self.indicators {
-            columns.push(made(name, sets(&batch, labels, name == "seed", first_row)?));
+            columns.push(made(name, sets(&there, batch.num_rows(), labels, name == "seed", first_row)?));
         }
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
             // Of a column without any value a file of texts does not know what it holds.
             let texts = is_text(column.data_type()) || (self.empty && column.logical_null_count() == column.len());
             let split = self.split.as_deref().filter(|_| texts);
             match (field.name().as_str(), split) {
-                (name, _) if self.dropped.iter().any(|dropped| dropped == name) => {}
+                (name, _) if self.dropped.contains(name) => {}
                 ("embedding", _) if is_text(column.data_type()) => {
                     columns.push(made("embedding", parsed(column, first_row)?));
                 }
@@ -177,17 +185,17 @@ impl Request {
     }
 
     /// A vector of a number of every column.
-    fn embedding(&self, batch: &RecordBatch, first_row: usize) -> Result<ArrayRef> {
-        let (rows, dim) = (batch.num_rows(), self.dimensions.len());
+    fn embedding(&self, there: &Columns<'_>, rows: usize, first_row: usize) -> Result<ArrayRef> {
+        let dim = self.dimensions.len();
         if let [only] = &self.dimensions[..]
-            && let column = part(batch, only)?
+            && let column = part(there, only)?
             && list_parts(column).is_some()
         {
             return Ok(column.clone());
         }
         let mut values = vec![0.0; rows * dim];
         for (at, name) in self.dimensions.iter().enumerate() {
-            let column = numbers(part(batch, name)?, name, first_row)?;
+            let column = numbers(part(there, name)?, name, first_row)?;
             for (row, value) in column.values().iter().enumerate() {
                 values[row * dim + at] = *value;
             }
@@ -242,12 +250,12 @@ fn parts<'a>(
 }
 
 /// The labels whose columns say that they are in the set. Where `unknown`, a row without any values is not known.
-fn sets(batch: &RecordBatch, labels: &[String], unknown: bool, first_row: usize) -> Result<ArrayRef> {
-    let columns = labels.iter().map(|name| part(batch, name)).collect::<Result<Vec<&ArrayRef>>>()?;
+fn sets(there: &Columns<'_>, rows: usize, labels: &[String], unknown: bool, first_row: usize) -> Result<ArrayRef> {
+    let columns = labels.iter().map(|name| part(there, name)).collect::<Result<Vec<&ArrayRef>>>()?;
     let nothing = |row: usize| {
         unknown && columns.iter().all(|column| column.logical_nulls().is_some_and(|nulls| nulls.is_null(row)))
     };
-    let known: Vec<bool> = (0..batch.num_rows()).map(|row| !nothing(row)).collect();
+    let known: Vec<bool> = (0..rows).map(|row| !nothing(row)).collect();
     let flags: Vec<(&String, Vec<bool>)> = labels
         .iter()
         .zip(columns)
@@ -315,9 +323,18 @@ fn natural(name: &str) -> Vec<(String, u128, usize)> {
     parts
 }
 
+/// The columns of a batch by name.
+type Columns<'a> = HashMap<&'a str, &'a ArrayRef>;
+
+fn by_name(batch: &RecordBatch) -> Columns<'_> {
+    let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
+    // Of those of the same name, the first.
+    names.zip(batch.columns()).rev().collect()
+}
+
 /// A column of the source that is a part of something.
-fn part<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
-    let column = batch.column_by_name(&format!("{FURTHER}{name}"));
+fn part<'a>(there: &Columns<'a>, name: &str) -> Result<&'a ArrayRef> {
+    let column = there.get(&format!("{FURTHER}{name}")[..]).copied();
     column.ok_or_else(|| Error::data(format!("the loader returned no column `{name}`")))
 }
 

@@ -1,6 +1,6 @@
 //! What a good colleague would say about a run: each thing once, with what to do. Nothing here changes a result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compflow_api::{Embeddings, Flags, Level, Normalize, Sets, Unit, plural};
 
@@ -52,11 +52,12 @@ pub(crate) fn advise(plan: &Plan, rows: &[Row], chosen: &Chosen, summary: &[Summ
             warn(Cause::GridEdge, &plan.clusterers[*clusterer].name, &text);
         }
     }
-    let told = |clusterer: &str| {
-        let mut rows = rows.iter().filter(|row| row.cell.label(plan) == clusterer);
-        rows.any(|row| row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH))
-    };
-    for (data, text) in indistinct(summary, deciding, told).into_iter().filter(|(data, _)| !plan.tunes(data)) {
+    let told = rows.iter().filter(|row| row.cell.setup(plan).recipe.flags.contains(Flags::NEEDS_TRUTH));
+    let told: BTreeSet<&str> = told.map(|row| row.cell.label(plan)).collect();
+    for (data, text) in indistinct(summary, deciding, |clusterer| told.contains(clusterer))
+        .into_iter()
+        .filter(|(data, _)| !plan.tunes(data))
+    {
         warn(Cause::FewTrials, &format!("data `{data}`"), &text);
     }
 }
@@ -302,15 +303,17 @@ fn end(values: &[f64], value: f64) -> Option<&'static str> {
 /// may be better than the best, with which they do not compete.
 fn indistinct(summary: &[Summary], metric: Option<&str>, told: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for best in summary.iter().filter(|entry| entry.best && Some(entry.metric.as_str()) == metric) {
-        let others =
-            summary.iter().filter(|entry| entry.data == best.data && entry.metric == best.metric && !entry.best);
+    let entries = || summary.iter().filter(|entry| Some(entry.metric.as_str()) == metric);
+    // As many may be the best as there are methods: those that cannot be told from it are looked for once.
+    let mut rivals: BTreeMap<&str, Vec<&Summary>> = BTreeMap::new();
+    for other in entries().filter(|entry| !entry.best && entry.p_vs_best.is_some_and(|p| p > SIGNIFICANT)) {
+        rivals.entry(&other.data).or_default().push(other);
+    }
+    for best in entries().filter(|entry| entry.best) {
+        let others = rivals.get(best.data.as_str()).into_iter().flatten();
         let others = others.filter(|other| !told(&other.clusterer) || told(&best.clusterer));
         let alike: Vec<String> = others
-            .filter(|other| {
-                let differs = (best.mean - other.mean).abs() > WORTH_COMPARING * best.mean.abs();
-                differs && other.p_vs_best.is_some_and(|p| p > SIGNIFICANT)
-            })
+            .filter(|other| (best.mean - other.mean).abs() > WORTH_COMPARING * best.mean.abs())
             .map(|other| other.clusterer.clone())
             .collect();
         if !alike.is_empty() && best.trials > 1 {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use polars::prelude::*;
 
-use super::read::{Results, Run, Table};
+use super::read::{Results, Run, Selected, Table};
 use crate::error::Result;
 
 /// What one cell found.
@@ -60,11 +60,12 @@ impl Results {
         let mut clusters = Table::open_columns(&self.tables, "clusters", &columns, &["names"])?
             .read(|frame| read_clusters(frame, of))?;
         let selected = self.selected()?;
+        let selected: HashMap<(&str, u32, &str), &Selected> = selected
+            .iter()
+            .map(|cell| ((cell.data.as_str(), cell.trial, cell.clusterer.as_str()), cell))
+            .collect();
         let stability = |run: &Run| {
-            let mut cells = selected.iter();
-            let cell = cells.find(|cell| {
-                cell.data == run.data && cell.trial == run.trial && cell.clusterer == run.clusterer
-            })?;
+            let cell = selected.get(&(run.data.as_str(), run.trial, run.clusterer.as_str()))?;
             cell.candidates.iter().find(|candidate| candidate.chosen).map(|candidate| candidate.stability)
         };
         let finished = self.runs.iter().filter(|run| run.seconds.is_some() && of(&run.data));

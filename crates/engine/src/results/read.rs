@@ -1,6 +1,6 @@
 //! A results folder, read back: what was run and its tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use compflow_api::Unit;
@@ -258,14 +258,14 @@ pub fn heading(data: &str, sizes: &[(&str, Option<u32>)]) -> String {
 
 /// Every value once, in the order of first appearance.
 pub fn distinct<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen: Vec<&str> = Vec::new();
+    let (mut distinct, mut seen): (Vec<&str>, HashSet<&str>) = Default::default();
     for value in values {
         // Equal values come together, so the last one seen is the likeliest.
-        if seen.last() != Some(&value) && !seen.contains(&value) {
-            seen.push(value);
+        if distinct.last() != Some(&value) && seen.insert(value) {
+            distinct.push(value);
         }
     }
-    seen
+    distinct
 }
 
 /// A Parquet table and how it is called in messages.

@@ -1,5 +1,7 @@
 //! Parameters that were selected or that methods settled by themselves, over all trials.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::read::Results;
@@ -23,22 +25,18 @@ impl Results {
     /// What `resolved` says in `runs.parquet`, in the order of the runs.
     pub fn settled(&self) -> Vec<Settled> {
         let mut values: Vec<(Settled, Vec<Value>)> = Vec::new();
+        let mut known: HashMap<(&str, &str, String), usize> = HashMap::new();
         let tested = self.data();
         for run in self.runs.iter().filter(|run| tested.contains(&run.data.as_str())) {
             let resolved: Value = serde_json::from_str(run.resolved.as_deref().unwrap_or("")).unwrap_or_default();
             for (parameter, value) in resolved.as_object().into_iter().flatten() {
-                let same = |known: &Settled| {
-                    known.data == run.data && known.clusterer == run.clusterer && known.parameter == *parameter
-                };
-                match values.iter_mut().rev().find(|(known, _)| same(known)) {
-                    Some((_, values)) => values.push(value.clone()),
-                    None => {
-                        let (data, clusterer) = (run.data.clone(), run.clusterer.clone());
-                        let settled =
-                            Settled { data, clusterer, parameter: parameter.clone(), text: String::new() };
-                        values.push((settled, vec![value.clone()]));
-                    }
+                let at = *known.entry((&run.data, &run.clusterer, parameter.clone())).or_insert(values.len());
+                if at == values.len() {
+                    let (data, clusterer) = (run.data.clone(), run.clusterer.clone());
+                    let settled = Settled { data, clusterer, parameter: parameter.clone(), text: String::new() };
+                    values.push((settled, Vec::new()));
                 }
+                values[at].1.push(value.clone());
             }
         }
         values.into_iter().map(|(settled, values)| Settled { text: text(&values), ..settled }).collect()

@@ -47,12 +47,17 @@ pub(super) fn unsettled(plan: &Plan, chosen: &Chosen, rows: &[Row]) -> Vec<Row> 
     let missing = first.into_iter().filter(|(clusterer, _)| {
         plan.clusterers[*clusterer].variants.len() > 1 && !chosen.contains_key(clusterer)
     });
+    let mut failed: BTreeMap<usize, &str> = BTreeMap::new();
+    for row in rows {
+        if let Some(error) = &row.error {
+            failed.entry(row.cell.clusterer).or_insert(error);
+        }
+    }
     test_cells(plan, &missing.collect())
         .into_iter()
         .filter(|cell| cell.settled)
         .map(|cell| {
-            let why = rows.iter().find(|row| row.cell.clusterer == cell.clusterer && row.error.is_some());
-            let why = why.and_then(|row| row.error.as_deref()).unwrap_or("no grid point was scored");
+            let why = failed.get(&cell.clusterer).unwrap_or(&"no grid point was scored");
             let error = Some(format!("every grid point failed on some tuning trial: {why}"));
             Row { error, ..Row::unfinished(cell) }
         })

@@ -1,5 +1,6 @@
 //! `compflow run`: a pipeline, from the file to its tables.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,11 +40,9 @@ pub(crate) fn run(plugins: &[PathBuf], args: &RunArgs) -> Result<i32, Failure> {
     finished.summary.retain(|entry| !plan.tunes(&entry.data));
     let sizes = plan.sizes();
     let results = Results::open(&out.path)?;
+    let scored: BTreeSet<&str> = finished.summary.iter().map(|entry| entry.data.as_str()).collect();
     // Data that nothing compares with a truth.
-    let unscored = |data: &str| {
-        let scored = plan.has_truth(data) && finished.summary.iter().any(|entry| entry.data == data);
-        !plan.tunes(data) && !scored
-    };
+    let unscored = |data: &str| !plan.tunes(data) && !(plan.has_truth(data) && scored.contains(data));
     let found = if sizes.iter().any(|(data, _)| unscored(data)) { results.found(&unscored)? } else { Vec::new() };
     let scores = SummaryTable { entries: &finished.summary, heading: &|data: &str| heading(data, &sizes) };
     let table = RunTable { scores, found: &found, settled: &results.settled() };

@@ -1,5 +1,7 @@
 //! What a run prints: its scores, what was found where there is nothing to score with, and what methods settled themselves.
 
+use std::collections::HashMap;
+
 use compflow_api::Unit;
 use compflow_engine::results::{Found, FoundCluster, Settled, distinct, score_text};
 use serde_json::json;
@@ -119,8 +121,10 @@ fn numbers(data: &str, here: &[&Found]) -> Option<Grid> {
     // What no method has is no column.
     let measures: Vec<&Measure> =
         MEASURES.iter().filter(|(_, of, _)| here.iter().any(|found| of(found).is_some())).collect();
+    let mut cells: HashMap<&str, Vec<&Found>> = HashMap::new();
+    here.iter().for_each(|found| cells.entry(&found.clusterer).or_default().push(found));
     let row = |clusterer: &str| -> Vec<String> {
-        let cells: Vec<&&Found> = here.iter().filter(|found| found.clusterer == clusterer).collect();
+        let cells = cells.get(clusterer).map_or(&[][..], Vec::as_slice);
         let text = |(_, of, unit): &Measure| {
             let values: Vec<f64> = cells.iter().filter_map(|found| of(found)).collect();
             if values.is_empty() {
@@ -196,9 +200,11 @@ pub(crate) fn grouped(count: u32) -> String {
 fn notes(settled: &[Settled]) -> Vec<String> {
     let several = distinct(settled.iter().map(|one| one.data.as_str())).len() > 1;
     let mut lines: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
     for Settled { data, clusterer, parameter, text } in settled {
         let value = format!("{parameter} = {text}");
-        match lines.iter_mut().find(|(known, of, _)| known == data && of == clusterer) {
+        let at = *known.entry((data, clusterer)).or_insert(lines.len());
+        match lines.get_mut(at) {
             Some((.., values)) => values.push(value),
             None => lines.push((data, clusterer, vec![value])),
         }

@@ -1,5 +1,6 @@
 //! The results table of a run.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use compflow_api::Unit;
@@ -51,9 +52,9 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
         let here: Vec<&Summary> = entries.iter().filter(|entry| entry.data == data).collect();
         let metrics = distinct(here.iter().map(|entry| entry.metric.as_str()));
         let trials = here.iter().map(|entry| entry.trials).max().unwrap_or(0);
-        let find = |clusterer: &str, metric: &str| {
-            here.iter().find(|entry| entry.clusterer == clusterer && entry.metric == metric)
-        };
+        // Of those of the same name, the first.
+        let named = here.iter().rev().map(|&entry| ((entry.clusterer.as_str(), entry.metric.as_str()), entry));
+        let named: HashMap<(&str, &str), &Summary> = named.collect();
         let clusterers = distinct(here.iter().map(|entry| entry.clusterer.as_str()));
         // With one method alone nothing is marked as the best.
         let starred = lead(&metrics).filter(|_| clusterers.len() > 1);
@@ -67,7 +68,8 @@ fn grids(entries: &[Summary]) -> Vec<Grid> {
             .into_iter()
             .map(|clusterer| {
                 let texts = metrics.iter().map(|metric| {
-                    find(clusterer, metric)
+                    named
+                        .get(&(clusterer, *metric))
                         .map_or("–".to_owned(), |entry| entry_text(entry, starred == Some(*metric), trials))
                 });
                 std::iter::once(clusterer.to_owned()).chain(texts).collect()
@@ -123,6 +125,11 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
             (data, distinct(here.map(|entry| entry.metric.as_str())))
         })
         .collect();
+    let named: HashMap<[&str; 3], &Summary> = entries
+        .iter()
+        .rev()
+        .map(|entry| ([&entry.data, &entry.clusterer, &entry.metric].map(String::as_str), entry))
+        .collect();
     let trials = entries.iter().map(|entry| entry.trials).max().unwrap_or(0);
     let columns: usize = groups.iter().map(|(_, metrics)| metrics.len()).sum();
     // Writing to a string cannot fail.
@@ -155,9 +162,7 @@ fn booktabs(entries: &[Summary], heading: &dyn Fn(&str) -> String) -> String {
         text += &begins_row(escape(clusterer));
         for (data, metrics) in &groups {
             for metric in metrics {
-                let entry = entries
-                    .iter()
-                    .find(|entry| entry.data == *data && entry.clusterer == *clusterer && entry.metric == *metric);
+                let entry = named.get(&[*data, *clusterer, *metric]);
                 let _ = write!(
                     text,
                     " & {}",
