@@ -330,8 +330,8 @@ where no examples are. If some examples are labelled, find out, and learn a comp
 
 `gcr` can only reassign groups that its base has found: if that has as many as there are singletons, or fewer, unions are in
 groups with something else. Give it more, `base = { use = "ac", params = { k = 20 } }`; where some sets have many examples and
-others few, rather fewer, as many as have many: more groups split the large ones. If `cap` has an exemplar for every union, say how
-many singletons there are, `preference = { k = 5 }`.
+others few, rather fewer, as many as have many: more groups split the large ones. If `cap` has an exemplar for every union,
+say how many singletons there are, `preference = { k = 5 }`.
 "#
 GridEdge "C104" "a tuned or selected value at the end of its range" r#"
 The best value is the smallest or largest that was tried, so a better one may lie beyond. Extend the grid, or what is selected
